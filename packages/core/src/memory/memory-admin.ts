@@ -34,7 +34,7 @@ export function createMemoryAdmin(
 ): MemoryAdmin {
   const matching = (filter: InboxFilter) => [...table.all()].filter((row) => matches(row, filter));
 
-  /** Returns at most `limit` matching rows, oldest received first. */
+  /** At most `limit` matching rows, oldest received first. */
   const oldest = (filter: InboxFilter, limit: number, isMeant = (_: MemoryRow) => true) =>
     matching(filter)
       .filter(isMeant)
@@ -210,7 +210,7 @@ export function createMemoryAdmin(
   };
 }
 
-/** Returns the history of a row with a step of an operator. */
+/** The history of a row with a step of an operator. */
 function withStep({ history, attempts }: MemoryRow, step: string, now: number): string {
   return withAttempt(history, JSON.stringify({ ...JSON.parse(step), attempts }), now);
 }

@@ -163,7 +163,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
         ask(() => {
           const givenUp = admin.giveUp(filter, readGiveUp(options), limit);
           counter?.gaveUp(givenUp.events);
-          if (givenUp.events > 0) hint(); // the lanes of these events are free
+          if (givenUp.events > 0) hint(); // their lanes are free
           return givenUp;
         }),
       purge: (limit = operatorLimit) => ask(() => queue.purge(limit)),

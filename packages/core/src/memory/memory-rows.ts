@@ -1,5 +1,5 @@
 /**
- * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes for each row. Objects would take twice the memory,
+ * The rows of `memoryStore`: claims and done marks, in a linked list of numbers, of 41 bytes each. As objects they would take twice the memory,
  * and time at every garbage collection. A `Map` keeps an order too, but finding its first entry takes longer the more entries were deleted.
  */
 export interface MemoryRows {
@@ -12,7 +12,7 @@ export interface MemoryRows {
   first(): number;
   name(row: number): string;
   token(row: number): number;
-  /** When the lease or the retention ends. */
+  /** The end of the lease or of the retention. */
   endsAt(row: number): number;
   isDone(row: number): boolean;
   /** Whether this fingerprint differs from that of the row. False if one of them is unknown. */

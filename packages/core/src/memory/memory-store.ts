@@ -9,7 +9,7 @@ import { type StoreOptions, storeShape, warnOfShortRetention } from "../store/st
 import { createMemoryRows, none } from "./memory-rows.ts";
 
 export interface MemoryStoreOptions extends StoreOptions {
-  /** The most ids to keep. To keep a new one beyond that, the store forgets the oldest done id. Default 100,000. */
+  /** The most ids to keep. Beyond it, the store forgets the oldest done ids. Default 100,000. */
   maxEntries?: number;
   /** Returns the time, for tests. Default: a monotonic clock, which does not jump when the machine's time is set. */
   clock?: Clock;
@@ -135,7 +135,7 @@ interface Names {
   sourceOf(name: string): string;
 }
 
-/** Most stores have ids of one source. An id of the first source is its own name, since joining two texts takes longer than the rest of a claim. */
+/** Most stores have ids of one source. An id of the first source is its own name: to join two texts takes longer than the rest of a claim. */
 function createNames(): Names {
   let first: string | undefined;
   return {

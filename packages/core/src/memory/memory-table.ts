@@ -26,7 +26,7 @@ export interface MemoryRow extends EventKey {
   readonly lane: string | null;
   readonly attempts: number;
   readonly tries: number;
-  /** Since when its handlers have put it off; null if they have not. */
+  /** When its handlers first put it off; null if they have not. */
   readonly waitingSince: number | null;
   /** Whether its last lease ended without a settlement. */
   readonly isSuspect: boolean;
@@ -82,7 +82,7 @@ export function createMemoryTable(): MemoryTable {
   };
 }
 
-/** Makes the row of an entry, due immediately. */
+/** A new row, due immediately. */
 export function readyRow(
   entry: InboxEntry,
   { lane, subject, now }: Pick<MemoryRow, "lane" | "subject"> & { readonly now: number },

@@ -57,7 +57,7 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
   /**
    * Absent → claimed, with a new token; otherwise answers `busy` or `done`. Called before a handler runs.
    * `fingerprint` is the CRC-32 of the raw body as signed, an unsigned 32-bit number. The store keeps it with the claim and
-   * the done mark, to detect the same id with another body. Omitted if those bytes are not known: then nothing conflicts.
+   * the done mark, to detect the same id with another body. Omitted if those bytes are not at hand: then nothing conflicts.
    */
   claim(key: EventKey, leaseMs: number, fingerprint?: number): Awaitable<Claim>;
 
@@ -66,7 +66,7 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
 
   /**
    * Claimed → done. False: the lease has ended or another owner has the claim, and nothing changed. True again for the
-   * token that completed it, so that the caller can repeat the call when the answer was lost.
+   * token that completed it: the caller repeats the call when an answer was lost.
    */
   complete(key: EventKey, token: string): Awaitable<boolean>;
 

@@ -27,7 +27,7 @@ const notReached: readonly string[] = [
   "The service's deliveries listing, which keeps deliveries for 7 days.",
 ];
 
-const mostCalls = 10_000; // each call erases up to 1,000 events
+const mostCalls = 10_000; // each erases up to 1,000 events
 
 /**
  * Erases the personal data of all events of one eSIM: see `InboxAdmin.erase`. `reference` is its `esimReference`. It can be repeated, and

@@ -7,7 +7,7 @@ const mostFrames = 10;
 const mostCauses = 5;
 const causeStart = ": caused by: ";
 
-/** Returns a thrown value as an inbox keeps it for operators: name and message, those of its causes, then the first frames of its stack. */
+/** The thrown value, as an inbox keeps it for operators: its name and message, those of its causes, then the first frames of its stack. */
 export function errorText(thrown: unknown): string {
   const described = describeThrown(thrown);
   return [withCauses(described.text, thrown), ...framesOf(described)].join(frameStart);

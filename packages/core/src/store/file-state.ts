@@ -75,7 +75,7 @@ export function fileState(folder: string): StateStore {
   };
 }
 
-/** Returns the folder of a name: readable for people, and unique, also on a file system that ignores case. */
+/** The folder of a name: readable, and unique on a file system that ignores case. */
 function folderOf(root: string, name: string): string {
   checkStateName(name);
   const readable = name.toLowerCase().replace(/[^a-z0-9]+/g, "-");

@@ -68,7 +68,7 @@ const mostNameCharacters = 80;
 const mostMaskedCharacters = 4000; // masking 5 MB would block the event loop for most of a second
 const mostEntryBytes = 780; // so that a history, with its times, stays below 8 KiB
 
-/** For authors of inboxes: returns a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
+/** For authors of inboxes: a failed attempt as JSON text without its time, which the inbox adds as `at`, in ms since the Unix epoch. */
 export function encodeAttempt({ reason, durationMs, error, worker }: AttemptReport): string {
   return fitted(error, (shown) => ({ reason, ms: Math.round(durationMs), error: shown, worker }));
 }
@@ -82,7 +82,7 @@ export function encodeStep(reason: OperatorStep, by: string | null, error: strin
   return fitted(error ?? "", (shown) => ({ reason, by: name, ...(error !== null && { error: shown }) }));
 }
 
-/** Returns the step as JSON text, with as much of its error as fits. */
+/** The step as JSON text, with as much of its error as fits. */
 function fitted(error: string, step: (shown: string) => object): string {
   const text = maskPersonalData(fittedError(error, mostMaskedCharacters)).replaceAll("\0", "\uFFFD");
   for (let length = mostErrorCharacters; ; length = Math.floor(length * 0.8)) {

@@ -84,7 +84,7 @@ export interface InboxNotes {
   /** Notes an import, or a pass of reconcile, that has ended. Keeps the last 50 notes of each kind. */
   noteRun(note: RunNote): Promise<void>;
 
-  /** Resolves to the notes of imports and passes, the last one first. */
+  /** The notes of imports and passes, the last one first. */
   runs(): Promise<readonly RunNote[]>;
 
   /**
@@ -132,7 +132,7 @@ export interface InboxPauses {
    * Stops workers from taking these types (default: all). The pause applies from the workers' next poll, and ends at `until` or with `resume`.
    * Receivers continue storing events, no attempt is counted, and a paused event holds its lane. Pausing a type again replaces its pause.
    * Rejects with `unknown_event_type` for a type that the catalog does not have, and with `invalid_option` for an `until` in the past, an empty
-   * reason, or types on an inbox that can only pause all of them.
+   * reason, or types on an inbox that pauses only as a whole.
    */
   pause(options: PauseOptions): Promise<void>;
 

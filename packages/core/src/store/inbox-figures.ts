@@ -12,7 +12,7 @@ export interface InboxStats {
   }[];
   /** The same as `oldestReadyMs` of `gauges()`. */
   readonly oldestReadyMs: number | null;
-  /** How many deliveries had the id of an event that the inbox has, but another body. */
+  /** How many deliveries had an id that the inbox knows, but another body. */
   readonly conflicts: number;
   /** When the last of the deliveries that the inbox still has was received; imports do not count. Null: it has none. */
   readonly lastReceivedAt: Date | null;

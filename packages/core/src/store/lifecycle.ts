@@ -8,7 +8,8 @@ export interface Lifecycle {
   ready?(): Promise<void>;
 
   /**
-   * Creates or updates the store's tables. Many processes may call it at the same time. Absent if there is nothing to create.
+   * Creates or updates the store's tables. Safe when many processes call it at the same time. Absent if there is nothing to
+   * create.
    */
   migrate?(): Promise<void>;
 
@@ -27,7 +28,7 @@ export interface Lifecycle {
    */
   sources?(): Promise<readonly string[]>;
 
-  /** Closes what the store itself has opened. May be called twice. */
+  /** Frees what the store opened itself. Safe to call twice. */
   close(): Promise<void>;
 }
 

@@ -19,7 +19,7 @@ export async function noteRun(
   }
 }
 
-/** Returns the numbers of a ledger, without its other fields. */
+/** The numbers of a ledger. */
 function countsOf(ledger: object): RunNote["ledger"] {
   const counts = Object.entries(ledger).filter(
     (entry): entry is [string, number] => typeof entry[1] === "number",

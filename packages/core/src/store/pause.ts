@@ -17,7 +17,7 @@ export interface PauseOptions {
   by?: string;
   /** The catalog in which `types` must be. Default: the eSIM catalog. */
   catalog?: {
-    /** All event types for which it has a schema. */
+    /** All event types that it has a schema for. */
     readonly types: readonly string[];
   };
 }

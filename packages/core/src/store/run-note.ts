@@ -18,15 +18,15 @@ export interface RunNote {
   readonly refusedAt?: Date;
 }
 
-/** For authors of inboxes: how many notes of each kind are kept: the newest ones. */
+/** For authors of inboxes: how many notes of each kind are kept, the last ones. */
 export const mostRunNotes = 50;
 
-/** For authors of inboxes: writes a note as JSON text. */
+/** For authors of inboxes: a note as JSON text. */
 export function encodeRunNote(note: RunNote): string {
   return JSON.stringify(note);
 }
 
-/** For authors of inboxes: reads a text that `encodeRunNote` wrote. */
+/** For authors of inboxes: reads what `encodeRunNote` wrote. */
 export function decodeRunNote(text: string): RunNote {
   const { startedAt, endedAt, refusedAt, ...note } = JSON.parse(text) as RunNote;
   return {

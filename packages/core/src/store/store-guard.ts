@@ -111,7 +111,7 @@ export function createStoreGuard({
   async function inTime<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const deadline = createDeadline(timeoutMs);
     const answer = await deadline.before(runUnchecked(() => operation(deadline.signal)));
-    if (!deadline.signal.aborted) return answer as T; // undefined can be the answer of an operation
+    if (!deadline.signal.aborted) return answer as T; // undefined is an answer, too
     throw new WebhookError(
       "store_unavailable",
       `The ${backend} of the ${name} did not answer within ${timeoutMs} ms.`,

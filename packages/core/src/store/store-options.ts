@@ -39,7 +39,7 @@ export function spreadRetention(retentionMs: number): number {
   return retentionMs + Math.floor(Math.random() * Math.min(retentionMs / 20, longestSpreadMs));
 }
 
-/** Logs a warning if `caller` forgets done ids that the sender may still retry or replay. */
+/** Logs a warning when `caller` forgets done ids that the sender may still retry or replay. */
 export function warnOfShortRetention(caller: string, { retentionMs, logger }: Required<StoreOptions>): void {
   if (retentionMs >= shortestSafeRetentionMs) return;
   warnOfSetup(

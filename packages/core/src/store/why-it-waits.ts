@@ -93,7 +93,7 @@ function at(ms: number, now: number): string {
   return `${instant(new Date(ms))}, in ${span(ms - now + 999)}`;
 }
 
-/** Returns the sum. Null if one of the numbers is unknown. */
+/** The sum. Null if one of the numbers is not known. */
 function sum(numbers: readonly (number | null)[]): number | null {
   return numbers.reduce<number | null>(
     (total, each) => (total === null || each === null ? null : total + each),

@@ -163,8 +163,8 @@ function isStorable(ending: Ending): ending is Storable {
 }
 
 /**
- * Returns the settlement, with a report of the attempt if it has failed. An event that is dead because its attempts were used up has no
- * attempt to report.
+ * The settlement, with a report of the attempt if it has failed. An event that is dead because its attempts were used up has no attempt to
+ * report.
  */
 function settlementOf({ taken, takenAt }: WorkerLease, ending: Storable, worker: string): Settlement {
   const { source, id, token } = taken;

@@ -3,7 +3,7 @@ import type { Dispatcher } from "../handle/dispatcher.ts";
 import { hasRole } from "../store/inbox.ts";
 import type { InboxQueue } from "../store/inbox-queue.ts";
 
-/** Logs how many unhandled events have a handler now, which an upgrade may have added. */
+/** Logs how many unhandled events have a handler now: an upgrade may have added it. */
 export async function logRedrivable(
   inbox: Pick<InboxQueue, "capabilities">,
   dispatcher: Pick<Dispatcher, "handles">,

@@ -40,7 +40,7 @@ export interface EventRunnerOptions {
   readonly drift: DriftWatch | undefined;
 }
 
-/** Creates the function that parses a taken event and runs its handler. It rejects only if the inbox fails. */
+/** Creates the function that parses a taken event and runs its handler. It rejects only when the inbox fails. */
 export function createEventRunner(options: EventRunnerOptions): (lease: WorkerLease) => Promise<Ended> {
   const {
     inbox,

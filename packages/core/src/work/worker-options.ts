@@ -18,7 +18,7 @@ import { type TimeLimitOptions, type TimeLimitSettings, timeLimitShape } from ".
 export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data> {
   /** How many handlers run at the same time. Default 20. */
   concurrency?: number;
-  /** The most handlers of one type that run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
+  /** How many handlers of one type run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
   typeLimits?: { readonly [Type in keyof Data & string]?: number };
   /** How long a lease lasts, in ms: a crashed worker blocks its events that long. Leases are renewed while handlers run. Default 30,000. */
   leaseMs?: number;

@@ -48,7 +48,7 @@ export interface Worker {
 const takeBackoff = fullJitter({ baseMs: 200, capMs: 10_000 });
 
 /**
- * Creates a worker, which takes events from an inbox, runs their handlers and settles them. Many workers can share an inbox.
+ * A worker takes events from an inbox, runs their handlers and settles them. Any number of workers can share an inbox.
  * Throws `unknown_event_type` for a handler or a limit of an unknown type, and `invalid_option`.
  */
 export function createWorker<Data = EsimEvents, Tx = unknown>(
@@ -107,7 +107,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
   let running = () => 0;
   let wasStuck = false;
 
-  /** Logs once, each time that the worker becomes stuck. */
+  /** Logs that the worker has become stuck, once each time. */
   function noteStuck(): void {
     if (isStuck() && !wasStuck)
       logger.error(
@@ -185,7 +185,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
           failures = 0;
           if (mayBeMore) continue;
           if (restMs !== undefined && inFlight.unsettled() === 0)
-            suspectsAt = 0; // no other event is due
+            suspectsAt = 0; // nothing else is due
           else await wakeup.wait(Math.min(restMs ?? Infinity, pollMs * (0.5 + Math.random())));
         } catch (err) {
           failures += 1;
