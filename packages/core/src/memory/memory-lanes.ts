@@ -36,8 +36,8 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
 }
 
 /**
- * For authors of inboxes: the longest time, in ms, for which an event can be due behind others of its lane and keep its due time. After a longer
- * wait, it becomes due when the one before it has ended.
+ * For authors of inboxes: for how long, in ms, an event can be due behind others of its lane and keep its due time. After a longer wait, it
+ * becomes due when the one before it has ended.
  */
 export const longWaitMs = 60_000;
 

@@ -6,7 +6,7 @@ const placed = Symbol.for("esim-webhooks.state-in-environment"); // shared by se
 /**
  * Returns the states of one environment of the API, in a store that both environments may share: in the test environment, their names begin
  * with `test.`. `reconcile`, `requestSupportReplay` and rotations do this by the environment of their client, and functions without a client
- * by `ESIM_ENVIRONMENT`. Call it for these if that is not set, and for `stateKeySource`, which does not. If it is called twice for a state, the
+ * by `ESIM_ENVIRONMENT`. Call it yourself if that is not set, and for `stateKeySource`. If it is called twice for a state, the
  * first call decides. Throws `invalid_option` for another `ESIM_ENVIRONMENT`.
  * @param state the shared store
  * @param environment the environment. Default: `ESIM_ENVIRONMENT`, else production
