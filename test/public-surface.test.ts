@@ -258,6 +258,7 @@ it("exports what is meant to be public, and nothing by accident", () => {
       "subjectOption",
       "suggest",
       "syncFolder",
+      "syncFoldersAbove",
       "targetPath",
       "textHandler",
       "throttledLog",

@@ -11,6 +11,7 @@ export interface Fault {
 }
 
 const random = "lab/test/trace.lab.test.ts";
+const disks = "lab/test/disks.lab.test.ts";
 const memorySuite = "packages/core/test/memory/memory-inbox.suite.test.ts";
 
 export const faults: readonly Fault[] = [
@@ -156,7 +157,7 @@ export const faults: readonly Fault[] = [
     file: "packages/core/src/verify/signature.ts",
     before: "if (timingSafeEqual(given, expected)) return { key, prefix };",
     after: "if (timingSafeEqual(given.subarray(0, 40), expected.subarray(0, 40))) return { key, prefix };",
-    checks: ["packages/core/test/verify/signature.test.ts"],
+    checks: ["packages/core/test/verify/signature.test.ts", "lab/test/inputs.test.ts"],
   },
   {
     name: "a body that is one byte too long is hashed immediately",
@@ -349,5 +350,26 @@ export const faults: readonly Fault[] = [
     before: "if (limits.isAbandoned(entry)) {",
     after: "if (limits.isAbandoned(entry) && job.attemptsMade < 0) {",
     checks: ["packages/queue-bullmq/test/bullmq-attempts.servers.test.ts"],
+  },
+  {
+    name: "a key file gets its name before its content is on the disk",
+    file: "packages/core/src/base/durable-file.ts",
+    before: '{ flag: "wx", mode: 0o600, flush: true }',
+    after: '{ flag: "wx", mode: 0o600 }',
+    checks: [disks],
+  },
+  {
+    name: "the name of a file state is synced only by the write that gives it",
+    file: "packages/core/src/store/file-state.ts",
+    before: "(isNew || !durablePlaces.has(place))",
+    after: "isNew",
+    checks: [disks],
+  },
+  {
+    name: "an import ends before its rejects are on the disk",
+    file: "packages/import/src/file-journal.ts",
+    before: "await rejects?.cutOff();\n    await rejects?.flush();",
+    after: "await rejects?.cutOff();",
+    checks: [disks],
   },
 ];

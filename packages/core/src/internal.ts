@@ -6,7 +6,7 @@ export { limitPauses } from "./base/backoff.ts";
 export type { ByteBuffer } from "./base/byte-buffer.ts";
 export { byteBuffer } from "./base/byte-buffer.ts";
 export { dateTimeMs, monotonicClock } from "./base/clock.ts";
-export { syncFolder } from "./base/durable-file.ts";
+export { syncFolder, syncFoldersAbove } from "./base/durable-file.ts";
 export { namedEnvironment, sourceIn, variableIn } from "./base/environment.ts";
 export { silentLogger, throttledLog } from "./base/logger.ts";
 export { makeFolder } from "./base/make-folder.ts";

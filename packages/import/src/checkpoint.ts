@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
+import { syncFolder } from "@esim-webhooks/core/internal";
 import * as z from "zod/mini";
 import type { ImportErrorCode } from "./dump/errors.ts";
 import type { Position } from "./dump/record.ts";
@@ -100,11 +102,12 @@ export function checkpointFile(path: string, dump: string, options: string): Che
     try {
       await writeFile(next, text, { flag: "wx", mode: 0o600, flush: true });
       await rename(next, path);
+      lastOwner = owner;
+      await syncFolder(dirname(path));
     } catch (error) {
       await rm(next, { force: true });
       throw error;
     }
-    lastOwner = owner;
   }
 
   return {

@@ -68,12 +68,17 @@ export function createJournal(
     return saved;
   }
 
+  async function completeRejects(): Promise<void> {
+    await rejects?.cutOff();
+    await rejects?.flush();
+  }
+
   /**
    * The next run reads the dump from its start. With `force`, the next run keeps the name of this one, so that events which this run has
    * forced do not run again.
    */
   async function completeDamaged(): Promise<void> {
-    await rejects?.cutOff();
+    await completeRejects();
     if (started && force)
       await file?.save({ run, tally: emptyCounts(), last: null, read: nothing, rejectsBytes: 0 });
     else await file?.remove();
@@ -150,7 +155,7 @@ export function createJournal(
         return "damaged";
       }
       if (toSkip > 0 || !input.isAsExpected()) throw mismatch(otherDump);
-      await rejects?.cutOff();
+      await completeRejects();
       await file?.remove();
       return "complete";
     },

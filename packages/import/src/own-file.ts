@@ -1,8 +1,9 @@
 import { constants, fdatasync, fstat, type Stats, writeFile } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 import { WebhookError } from "@esim-webhooks/core";
+import { syncFolder } from "@esim-webhooks/core/internal";
 import type { ImportErrorCode } from "./dump/errors.ts";
 
 /**
@@ -101,7 +102,7 @@ export interface RejectsFile {
   cutOff(): Promise<void>;
   /** The length of the file, without lines that were written only in part. */
   bytes(): number;
-  /** Resolves when those bytes are on disk. */
+  /** Resolves when those bytes, and the name of the file, are on disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
@@ -120,6 +121,7 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
   const { handle, isFile } = opened;
   let length = keptBytes;
   let isCut = !isFile;
+  let isNameDurable = false;
   async function cutOff(): Promise<void> {
     if (isCut) return;
     await handle.truncate(length);
@@ -138,7 +140,12 @@ export async function openRejectsFile(path: string, keptBytes: number): Promise<
       length += bytes.byteLength; // not for lines of which a full disk took only a part
     },
     bytes: () => length,
-    flush: () => promisify(fdatasync)(handle.fd).catch(() => {}), // a pipe cannot be flushed
+    async flush() {
+      if (!isFile) return; // a pipe cannot be flushed
+      await promisify(fdatasync)(handle.fd);
+      if (!isNameDurable) await syncFolder(dirname(path));
+      isNameDurable = true;
+    },
     close: () => handle.close(),
   };
 }

@@ -114,7 +114,7 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
   const hints = createHints(notify);
   const unawaited = new Set<Promise<void>>();
   let reapAt = 0;
-  const visits = createLaneVisits();
+  const visits = createLaneVisits(hints.give);
 
   /** Runs an operation that no caller waits for, and whose failure loses nothing. `close` waits for it. */
   function inBackground(operation: Work<unknown>): void {

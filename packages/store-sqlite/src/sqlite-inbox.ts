@@ -79,7 +79,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
     return { retentionMs: spreadRetention(retentionMs), keepBodies };
   }
 
-  const visits = createLaneVisits();
+  const visits = createLaneVisits(hints.give);
   let holdAt = 0;
 
   /** A checked entry, as it crosses to the writer. */
@@ -243,8 +243,9 @@ function settlingOf(settlement: Settlement): Settling {
   return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
+/** Throws `invalid_input` for a cursor of another inbox, too: one of Postgres has microseconds. */
 function placeOf(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
   const { receivedAt, source, id } = readCursor(cursor);
-  return { source, id, receivedAt: Number(receivedAt) };
+  return /^-?\d{1,15}$/.test(receivedAt) ? { source, id, receivedAt: Number(receivedAt) } : placeOf("");
 }

@@ -97,11 +97,11 @@ it.each([null, "lane"])(
   },
 );
 
-it("visits 2,000 lanes in each take if thousands wait behind paused events, and goes on where the last take ended", () => {
-  storeLanes(5000, 2);
-  store("b", 1, { lane: "lane-04500", dueAt: 2000 });
-  connection.run("delete from esim_webhooks_event where type = 'a' and lane = 'lane-04500'");
-  store("b", 2, { lane: "lane-04501", dueAt: 2000 });
+it("visits 1,000 lanes in each take if thousands wait behind paused events, and goes on where the last take ended", () => {
+  storeLanes(2500, 2);
+  store("b", 1, { lane: "lane-02250", dueAt: 2000 });
+  connection.run("delete from esim_webhooks_event where type = 'a' and lane = 'lane-02250'");
+  store("b", 2, { lane: "lane-02251", dueAt: 2000 });
   pauseType("a");
   holdAll();
   expect([takenTypes(), takenTypes(), takenTypes()]).toEqual([[], [], ["b"]]);

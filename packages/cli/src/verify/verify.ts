@@ -134,13 +134,14 @@ function readHttp(bytes: Buffer): Captured | undefined {
   const text = bytes.toString("latin1"); // one character per byte: positions in text and bytes are the same
   const end = /\r?\n\r?\n/.exec(text);
   const head = text.slice(0, end?.index ?? text.length).trim();
-  const headers: Record<string, string[]> = {};
-  for (const [, name = "", value = ""] of head.matchAll(/^([!#$%&'*+.^\w`|~-]+):[ \t]*(.*?)[ \t\r]*$/gm)) {
-    headers[name.toLowerCase()] = [...(headers[name.toLowerCase()] ?? []), value];
+  const headers = new Map<string, string[]>(); // a header may be named __proto__
+  for (const [, anyCase = "", value = ""] of head.matchAll(/^([!#$%&'*+.^\w`|~-]+):[ \t]*(.*?)[ \t\r]*$/gm)) {
+    const name = anyCase.toLowerCase();
+    headers.set(name, [...(headers.get(name) ?? []), value]);
   }
-  if (end === null || Object.keys(headers).length === 0) return undefined;
+  if (end === null || headers.size === 0) return undefined;
   const bodies = [bytes.subarray(end.index + end[0].length)] as const;
-  return { headers, bodies, isGuess: false, receivedAt: null };
+  return { headers: Object.fromEntries(headers), bodies, isGuess: false, receivedAt: null };
 }
 
 function notCaptured(problem: string): Error {

@@ -21,6 +21,16 @@ describe("a captured request on the command line", () => {
     expect(Buffer.from(bodies[0]).toString()).toBe(request.body);
   });
 
+  it("is read also if one of its headers has the name of a property of all objects", async () => {
+    const file = Buffer.from("__proto__: a\nconstructor: b\nconstructor: c\n\n{}");
+    const { headers, bodies } = await readCaptured(file);
+    expect(Object.entries(headers)).toEqual([
+      ["__proto__", ["a"]],
+      ["constructor", ["b", "c"]],
+    ]);
+    expect(bodies).toEqual([Buffer.from("{}")]);
+  });
+
   it.each(unreadable)("is refused as an import refuses it: %s", async (_, file, reason) => {
     await expect(readCaptured(file)).rejects.toThrow(reason);
     await expect(readCaptured(file)).rejects.toThrow(

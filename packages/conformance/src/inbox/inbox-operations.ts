@@ -173,7 +173,9 @@ export const inboxOperations: readonly InboxScenario[] = [
     ["writer", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        for (const cursor of ["x", "", "e30", Buffer.from("null").toString("base64url")])
+        const ofAnother = JSON.stringify({ receivedAt: "soon", source: "default", id: "msg_1" });
+        const json = ["null", ofAnother].map((text) => Buffer.from(text).toString("base64url"));
+        for (const cursor of ["x", "", "e30", ...json])
           await assert.rejects(inbox.list({}, { cursor }), { name: "WebhookError", code: "invalid_input" });
       }),
   ],

@@ -1,5 +1,6 @@
 import { fsync } from "node:fs";
 import { open, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 
 /** Writes a new file, readable only by this user, and resolves once its content is on the disk. */
@@ -16,6 +17,19 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Writes the folders above to the disk, since any of them may be as new as the folder: made here, by another process, or by the program that
+ * uses it. A folder that this user may not open belongs to another user, and so is older. Rejects only when the disk fails.
+ */
+export async function syncFoldersAbove(folder: string): Promise<void> {
+  const above = dirname(folder);
+  if (above === folder) return;
+  await syncFolder(above).catch((error: unknown) => {
+    if (["EIO", "ENOSPC", "EDQUOT"].includes(errnoOf(error))) throw error;
+  });
+  await syncFoldersAbove(above);
 }
 
 /** For `catch`: returns undefined if the error says that a file is missing, and throws any other error again. */

@@ -119,8 +119,7 @@ export function createMemoryAdmin(
     },
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
-      const after = cursor === undefined ? undefined : readCursor(cursor);
-      const from = after && { ...after, receivedAt: new Date(after.receivedAt) };
+      const from = cursor === undefined ? undefined : placeOf(cursor);
       const rows = matching(filter)
         .filter((row) => from === undefined || compare(row, from) < 0)
         .sort((a, b) => compare(b, a));
@@ -208,6 +207,13 @@ export function createMemoryAdmin(
       return erased;
     },
   };
+}
+
+/** Reads a cursor. Throws `invalid_input`, also for one that another kind of inbox wrote. */
+function placeOf(cursor: string): ListPlace {
+  const place = readCursor(cursor);
+  const receivedAt = new Date(place.receivedAt);
+  return Number.isNaN(receivedAt.getTime()) ? placeOf("") : { ...place, receivedAt };
 }
 
 /** The history of a row with a step of an operator. */

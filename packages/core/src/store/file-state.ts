@@ -1,7 +1,7 @@
 import { hash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
-import { errnoOf, syncFolder, unlessMissing, writeDurably } from "../base/durable-file.ts";
+import { join, resolve } from "node:path";
+import { errnoOf, syncFolder, syncFoldersAbove, unlessMissing, writeDurably } from "../base/durable-file.ts";
 import { WebhookError } from "../base/errors.ts";
 import { makeFolder } from "../base/make-folder.ts";
 import { checkStateName, encodeState, type StateStore, type StoredState } from "./state-store.ts";
@@ -34,7 +34,17 @@ export function fileState(folder: string): StateStore {
     );
   }
   const root = resolve(folder);
+  const durablePlaces = new Set<string>(); // the folders of names that this process has synced in `root`
+  let isRootDurable = false;
   let closed = false;
+
+  /** Makes the folder. Syncs those above it, at first also if another process has made it: that may have been killed before its sync. */
+  async function makeRoot(): Promise<void> {
+    const made = await makeFolder(root);
+    if (made === undefined && isRootDurable) return;
+    await syncFoldersAbove(root);
+    isRootDurable = true;
+  }
 
   async function run<T>(work: () => Promise<T>): Promise<T> {
     if (closed) {
@@ -45,7 +55,7 @@ export function fileState(folder: string): StateStore {
       );
     }
     try {
-      await makeDurableFolder(root);
+      await makeRoot();
       await refuseOpenFolder(root);
       return await work();
     } catch (error) {
@@ -67,7 +77,13 @@ export function fileState(folder: string): StateStore {
       run(async () => {
         const place = folderOf(root, name);
         const text = encodeState(value);
-        return version === undefined ? create(root, place, text) : replace(place, version, text);
+        const isNew = version === undefined;
+        const isWritten = isNew ? await create(root, place, text) : await replace(place, version, text);
+        if (isWritten && (isNew || !durablePlaces.has(place))) {
+          await syncFolder(root);
+          durablePlaces.add(place);
+        }
+        return isWritten;
       }),
     async close() {
       closed = true;
@@ -105,7 +121,6 @@ async function create(root: string, place: string, text: string): Promise<boolea
     await syncFolder(version);
     await syncFolder(draft);
     await rename(draft, place);
-    await syncFolder(root);
     return true;
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
@@ -145,13 +160,6 @@ async function rewrite(from: string, to: string, id: string, text: string): Prom
   await syncFolder(from);
   await rename(from, to);
   return replaced;
-}
-
-/** Creates a folder and its parents, durably. */
-async function makeDurableFolder(folder: string): Promise<void> {
-  const first = await makeFolder(folder);
-  if (first === undefined) return;
-  for (let made = folder; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 async function refuseOpenFolder(folder: string): Promise<void> {

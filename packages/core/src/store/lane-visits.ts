@@ -31,9 +31,9 @@ const mostRestMs = 250;
 /**
  * For authors of inboxes whose takes visit some of the lanes at a time. While events wait behind others in thousands of lanes, a visit costs ten
  * times as much as a take. So after a visit that found none, takes leave out lanes: for a quarter of the time since a take last found an event in
- * one, at most for 250 ms.
+ * one, at most for 250 ms. If that visit has not reached the last lane, `wake` is called then, so that idle workers continue.
  */
-export function createLaneVisits(): LaneVisits {
+export function createLaneVisits(wake: () => void): LaneVisits {
   const places = new Map<string, Place>();
   const createdAt = performance.now();
   const nameOf = ({ only, except, suspects }: TakeOptions) => JSON.stringify([only, except, suspects]);
@@ -51,13 +51,13 @@ export function createLaneVisits(): LaneVisits {
       const [name, now] = [nameOf(options), performance.now()];
       const { after = "", foundAt = createdAt } = places.get(name) ?? {};
       if (places.size === mostPlaces && !places.has(name)) places.clear();
-      if (visit?.found === false)
-        places.set(name, {
-          after: visit.upto,
-          foundAt,
-          nextAt: now + Math.min((now - foundAt) / 4, mostRestMs),
-        });
-      else places.set(name, { after: visit?.upto ?? after, foundAt: now, nextAt: now });
+      if (visit?.found !== false) {
+        places.set(name, { after: visit?.upto ?? after, foundAt: now, nextAt: now });
+        return;
+      }
+      const restMs = Math.min((now - foundAt) / 4, mostRestMs);
+      places.set(name, { after: visit.upto, foundAt, nextAt: now + restMs });
+      if (visit.upto !== "") setTimeout(wake, restMs + 1).unref(); // a timer may be up to 1 ms early
     },
   };
 }

@@ -87,7 +87,7 @@ const leaseDue = plpgsql(
 #variable_conflict use_column
 declare
   reach constant integer := 1000 + 4 * most;
-  most_lanes constant integer := 2000;
+  most_lanes constant integer := 1000;
   looked_at integer;
   paused text[];
   places tid[];

@@ -1,6 +1,6 @@
 import { access, constants, open, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { makeFolder, syncFolder } from "@esim-webhooks/core/internal";
+import { makeFolder, syncFolder, syncFoldersAbove } from "@esim-webhooks/core/internal";
 import { FaultError, faultOf, loneLog } from "./faults.ts";
 
 export interface Location {
@@ -24,7 +24,7 @@ export async function prepareLocation({ path, allowNetworkMount }: Location): Pr
     await access(path, constants.R_OK | constants.W_OK);
     await access(folder, constants.W_OK);
     await syncFolder(folder);
-    if ((await stat(path)).size === 0) await syncFoldersAbove(folder);
+    if ((await stat(path)).size === 0) await syncFoldersAbove(folder); // before anything is in the file
   } catch (error) {
     throw new FaultError(faultOf(error, path));
   }
@@ -104,17 +104,6 @@ async function makeFile(path: string): Promise<void> {
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
   }
-}
-
-/**
- * The folders above are synced before anything is in the file, since any of them may be as new as the file: made here, by another
- * process, or by the program that opens the file. One that this user may not open belongs to another user, and so is older.
- */
-async function syncFoldersAbove(folder: string): Promise<void> {
-  const above = dirname(folder);
-  if (above === folder) return;
-  await syncFolder(above).catch(() => {});
-  await syncFoldersAbove(above);
 }
 
 async function exists(path: string): Promise<boolean> {

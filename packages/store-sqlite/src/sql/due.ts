@@ -159,7 +159,7 @@ function isAllNear(reading: Reading, { reach }: Search): boolean {
 }
 
 /** How many lanes a take visits at most: a search in the index for each. */
-const mostLanes = 2000;
+const mostLanes = 1000;
 
 interface Head extends Due {
   readonly lane: string;

@@ -1,0 +1,33 @@
+import { expect, it } from "vitest";
+import { runNode } from "../../test/run.ts";
+
+/** The output of `npm run lab -- disks`, once no promise was broken. */
+async function disks(writer: string, mostCalls: number): Promise<string> {
+  const { code, output } = await runNode(["lab/main.ts", "disks", writer, `${mostCalls}`]).ended;
+  expect(output).not.toMatch(/[1-9] broken promises/);
+  expect(code, output).toBe(0);
+  return output;
+}
+
+it("loses nothing acknowledged at some calls of each writer, and would without each of these syncs", async () => {
+  const output = await disks("", 1);
+  const writers = [...output.matchAll(/^(.+): 1 of \d+ calls/gm)].map(([, name]) => name);
+  expect(writers).toEqual([
+    "key file",
+    "keys in a folder",
+    "keys in SQLite",
+    "inbox",
+    "dedupe store",
+    "backup",
+    "import",
+  ]);
+  const noticed = new Set([...output.matchAll(/without the sync of (.+): noticed/g)].map(([, name]) => name));
+  const syncs = ["keys.draft-…/…", "state/signing-keys.…", "data/events.db-wal", "….backup.….partial"];
+  expect([...noticed]).toEqual(
+    expect.arrayContaining(["its folder", ...syncs, "data/events.db", "….rejects"]),
+  );
+});
+
+it("keeps keys in a folder when any call of their writer fails, and the writer continues", async () => {
+  expect(await disks("keys in a folder", 100)).toMatch(/^keys in a folder: (\d+) of \1 calls/m);
+});
