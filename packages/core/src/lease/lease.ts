@@ -5,7 +5,7 @@ import type { TraceIds } from "../base/tracer.ts";
  * from when it asked, which is earlier. Only `advance` changes its state and its time.
  */
 export interface Lease {
-  /** `lost`: another process may have the event. */
+  /** `lost`: another process may have the event, or this one has given it up. */
   state: "held" | "lost";
   /** The time, by `performance.now()`, until which no other process can have the event if the lease is held. */
   heldUntil: number;
@@ -18,13 +18,13 @@ export interface Lease {
 
 /** An occurrence that may change a lease. Times are of `performance.now()`. */
 export type LeaseStep =
-  /** Time has passed. Without a renewal that the store has confirmed, it ends. */
+  /** Time has passed. The lease ends if `now` is its `heldUntil` or later. */
   | { readonly kind: "time"; readonly now: number }
   /** The store has confirmed the renewal that was requested at `askedAt`. */
   | { readonly kind: "renewed"; readonly askedAt: number }
-  /** The store says that it has ended. */
+  /** The store says that the lease has ended. */
   | { readonly kind: "refused" }
-  /** This process gives it up, for `reason`. */
+  /** This process gives the lease up, for `reason`. */
   | { readonly kind: "given_up"; readonly reason: unknown };
 
 /** Changes a lease, and aborts its signal if that loses it. A lost lease stays lost: the answer to a renewal may be late. */

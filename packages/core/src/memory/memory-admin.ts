@@ -41,7 +41,7 @@ export function createMemoryAdmin(
       .sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
       .slice(0, limit);
 
-  /** For how long a worker could have taken the longest due row, in ms. */
+  /** For how long a worker could have taken the oldest due row, in ms. */
   function oldestReadyMs(): number | null {
     const now = clock.now();
     const { hasTurn } = lanesOf(table, laneHeldByDead);
@@ -58,7 +58,7 @@ export function createMemoryAdmin(
     return dueAt <= now ? "ready" : "waiting";
   }
 
-  /** The reason why a due row cannot move up in its lane; undefined if the events before it only wait for a worker. */
+  /** Returns what blocks a due row in its lane. Undefined: nothing, or only events that a worker can take or has. */
   function blockerOf(row: MemoryRow, lanes: MemoryLanes, now: number): keyof BlockedBy | undefined {
     if (row.lane === null || pauses.has(null)) return undefined;
     const first = lanes.first(row.lane);
@@ -209,7 +209,7 @@ export function createMemoryAdmin(
   };
 }
 
-/** Throws `invalid_input` for a cursor of another inbox, too. */
+/** Reads a cursor. Throws `invalid_input`, also for one that another kind of inbox wrote. */
 function placeOf(cursor: string): ListPlace {
   const place = readCursor(cursor);
   const receivedAt = new Date(place.receivedAt);

@@ -180,7 +180,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): Inbox {
   };
 }
 
-/** Compares bodies only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
+/** Whether the bodies differ. Compares them only if both are signed bytes or both were rebuilt: a dump formats JSON its own way. */
 function isConflict({ body, replay }: InboxEntry, present: MemoryRow): boolean {
   const isComparable = (replay?.rebuilt ?? false) === (present.replay?.rebuilt ?? false);
   return isComparable && hashOf(body) !== present.bodyHash;

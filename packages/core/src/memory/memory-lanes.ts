@@ -3,7 +3,7 @@ import type { MemoryRow, MemoryTable } from "./memory-table.ts";
 
 /** The lanes of a table, as they are now. */
 export interface MemoryLanes {
-  /** Whether a row is the next of its lane: no row of the lane is leased, and none is ahead. */
+  /** Whether a ready row is the next of its lane: no row of the lane is leased, and none that holds the lane is ahead. */
   hasTurn(row: MemoryRow): boolean;
   /** The first ready row of a lane, whether or not one of the lane is leased. */
   first(lane: string): MemoryRow | undefined;
@@ -36,12 +36,12 @@ export function lanesOf(table: Pick<MemoryTable, "all" | "pending">, laneHeldByD
 }
 
 /**
- * For authors of inboxes: for how long, in ms, an event may be due behind others of its lane. An event that waits longer counts as due only from
- * the end of those before it.
+ * For authors of inboxes: for how long, in ms, an event can be due behind others of its lane and keep its due time. After a longer wait, it
+ * becomes due when the one before it has ended.
  */
 export const longWaitMs = 60_000;
 
-/** For each lane of the ended rows: makes its next row due now, if that was due for long behind others. */
+/** For each lane of the ended rows: makes its next row due now, if that has been due for longer than `longWaitMs`. */
 export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: number): void {
   if (ended.every(({ lane }) => lane === null)) return;
   const { first } = lanesOf(table, false);
@@ -51,7 +51,7 @@ export function freeLanes(table: MemoryTable, ended: readonly MemoryRow[], now: 
   }
 }
 
-/** The event that blocks this one: the leased event of its lane, else the first ready one, else an earlier dead one. */
+/** Returns the event that blocks a ready one: the leased one of its lane, else a ready one before it, else a dead one. */
 export function holderOf(table: MemoryTable, row: MemoryRow, laneHeldByDead: boolean): LaneHolder | null {
   if (row.lane === null || row.state !== "ready") return null;
   const lane = [...table.all()]
@@ -66,7 +66,7 @@ export function holderOf(table: MemoryTable, row: MemoryRow, laneHeldByDead: boo
     : { source: found.source, id: found.id, state: found.state as LaneHolder["state"] };
 }
 
-/** Orders rows by when they occurred, then by source and id. */
+/** Whether `row` is before `other`: by when they occurred, then by source and id. */
 export function isAhead(row: MemoryRow, other: MemoryRow): boolean {
   if (row.occurredAt !== other.occurredAt) return row.occurredAt < other.occurredAt;
   return row.source === other.source ? row.id < other.id : row.source < other.source;

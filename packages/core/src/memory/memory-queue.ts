@@ -29,7 +29,7 @@ export function createMemoryQueue(
   const { clock, retentionMs, keepBodies, bodyRetentionMs, laneHeldByDead } = settings;
   let lastToken = 0;
 
-  /** Makes rows ready whose lease has ended, so that all waiting rows have one state. */
+  /** Makes leased rows ready if their lease has ended, so that all waiting rows have one state. */
   function reap(now: number): void {
     for (const row of [...table.pending()]) {
       if (row.state !== "leased" || row.leasedUntil > now) continue;
@@ -74,7 +74,7 @@ export function createMemoryQueue(
     };
   }
 
-  /** Replaces a row with `change(row)` if the lease is still held. */
+  /** Replaces a row with `change(row)` if it is still leased with this token. */
   function asOwner(held: InboxLease, change: (row: MemoryRow) => MemoryRow): boolean {
     const row = table.get(held);
     if (row?.state !== "leased" || row.token !== held.token) return false;
@@ -101,7 +101,7 @@ export function createMemoryQueue(
     };
   }
 
-  /** Whether the time has ended for which the body of an unhandled or dead event is kept. */
+  /** Whether an unhandled or dead row has a body that is no longer to be kept. */
   function losesBody({ state, body, settledAt }: MemoryRow, now: number): boolean {
     const isKept = (state !== "dead" && state !== "unhandled") || body === null || settledAt === null;
     return !isKept && settledAt.getTime() + bodyRetentionMs <= now;

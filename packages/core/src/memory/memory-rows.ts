@@ -8,14 +8,14 @@ export interface MemoryRows {
   /** Removes a row. Its number is used again for a row that is added later. */
   remove(row: number): void;
   moveToEnd(row: number): void;
-  /** The row that was added or moved first; `none` if there is none. */
+  /** The first row of the list; `none` if the list is empty. */
   first(): number;
   name(row: number): string;
   token(row: number): number;
   /** The end of the lease or of the retention. */
   endsAt(row: number): number;
   isDone(row: number): boolean;
-  /** Whether this is the fingerprint of another body, as far as both are known. */
+  /** Whether this fingerprint differs from that of the row. False if one of them is unknown. */
   isOther(row: number, fingerprint: number | undefined): boolean;
   extend(row: number, endsAt: number): void;
   markDone(row: number, endsAt: number): void;

@@ -22,15 +22,15 @@ export const memoryStoreShape: OptionsShape<Required<MemoryStoreOptions>> = {
 };
 
 /**
- * A dedupe store in this process's memory. It answers without a promise. Use a shared store if several processes
- * receive, or if a redelivery must not run again after a restart.
+ * A dedupe store in this process's memory. It answers without a promise, except to `sources` and `close`. Use a shared store if
+ * several processes receive, or if a redelivery must not run again after a restart.
  * Throws `invalid_option`; `claim` throws `store_full` when `maxEntries` ids are claimed at the same time.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
   const { retentionMs, maxEntries, clock, logger } = parseOptions("memoryStore", memoryStoreShape, options);
   warnOfShortRetention("memoryStore", { retentionMs, logger });
   const rowOf = new Map<string, number>(); // by name
-  const rows = createMemoryRows(); // the oldest claims first, so that expired ones are found without a search
+  const rows = createMemoryRows(); // in the order of their claims, so that the oldest done ids are found without a search
   const { nameOf, sourceOf } = createNames();
   let lastToken = 0;
   let overflowed = false;
@@ -40,7 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     rows.remove(row);
   }
 
-  /** Makes room for one more id: forgets what has expired, then the oldest done ids, but never a live claim. */
+  /** Makes room for one more id: forgets expired ids, then the oldest done ids. Throws `store_full` if all are live claims. */
   function makeRoom(now: number): void {
     for (let row = rows.first(); row !== none && rows.endsAt(row) <= now; row = rows.first()) forget(row);
     for (let unseen = rowOf.size; rowOf.size >= maxEntries; unseen -= 1) {
@@ -67,7 +67,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): DedupeStore {
     );
   }
 
-  /** The row of an id that this token holds or has done; undefined once the lease or the retention has ended. */
+  /** Returns the row of an id that this token has claimed or completed. Undefined once the lease or the retention has ended. */
   function ownRow(name: string, token: string, now: number): number | undefined {
     const row = rowOf.get(name);
     const isOwn = row !== undefined && rows.token(row) === Number(token) && rows.endsAt(row) > now;

@@ -12,7 +12,7 @@ export interface MemoryRow extends EventKey {
   readonly state: InboxState;
   /** The fence of its last lease. */
   readonly token: string;
-  /** When a ready row is due. A leased one keeps it. */
+  /** When a ready row is due. Leased: since when it was due. */
   readonly dueAt: number;
   /** When the lease of a leased row ends. */
   readonly leasedUntil: number;
@@ -54,7 +54,7 @@ export interface MemoryTable {
   all(): Iterable<MemoryRow>;
   /** The ready and leased rows. */
   pending(): Iterable<MemoryRow>;
-  /** When the last row that came as a delivery was received. */
+  /** When the last delivery was received, even if its row was removed. */
   lastReceivedAt(): Date | null;
 }
 
@@ -146,7 +146,7 @@ export function hasExpired({ state, keptUntil }: MemoryRow, now: number): boolea
   return (state === "done" || state === "unhandled") && keptUntil <= now;
 }
 
-/** A row as operators see it. */
+/** Makes the event that `get` returns, without `heldBy`. */
 export function storedEvent(row: MemoryRow): Omit<StoredEvent, "heldBy"> {
   const { state, dueAt, leasedUntil, keptUntil, error, history } = row;
   return {

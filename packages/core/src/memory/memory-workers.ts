@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { WorkerPresence } from "../store/inbox-figures.ts";
 import type { WorkerReport } from "../store/inbox-queue.ts";
 
-/** For authors of inboxes: how long after its last report a worker counts as gone, in ms. It reports every 10 s. */
+/** For authors of inboxes: how long after its last report `workers()` still lists a worker, in ms. Workers report every 10 s. */
 export const workerGoneMs = 30_000;
 
 /** The workers of a memory inbox. */

@@ -12,20 +12,20 @@ import type { InboxState } from "./stored-event.ts";
  * masked, since they are personal data or may quote it.
  */
 export type ChangeMessage =
-  /** Dead, unhandled or waiting events became due. */
+  /** Dead, unhandled or waiting events became due. `events`: how many; 0 if none. */
   | {
       readonly change: "redrive";
       readonly filter: InboxFilter;
       readonly events: number;
       readonly by?: string;
     }
-  /** Ready events became dead. `leased`: how many were left, since a worker handles them. */
+  /** Ready events became dead. `leased`: how many matched, but a worker has them. */
   | ({ readonly change: "give_up"; readonly filter: InboxFilter } & GiveUpOptions & GivenUp)
-  /** Done and unhandled events were deleted, since their retention had ended. */
+  /** Events, or only their bodies, were deleted after their retention. */
   | { readonly change: "purge"; readonly events: number }
   /** Dead events were deleted. */
   | { readonly change: "purge_dead"; readonly filter: InboxFilter; readonly events: number }
-  /** Types were paused. */
+  /** Types were paused: `types`, or all. */
   | ({ readonly change: "pause" } & Omit<PauseOptions, "catalog">)
   /** Pauses were ended. */
   | { readonly change: "resume"; readonly pauses: readonly Pause[] }
@@ -34,10 +34,10 @@ export type ChangeMessage =
 
 export const changeNotice: Channel<unknown, ChangeMessage> = createNotice("change");
 
-/** The operations of an inbox with which an operator, or a purge, changes it. */
+/** The operations with which an operator, or the purge of a worker, changes an inbox. */
 export type InboxChanges = InboxRepairs & Omit<InboxPauses, "paused"> & Pick<InboxQueue, "purge">;
 
-/** For authors of inboxes: the same operations, which publish for `observe` what they have changed. */
+/** For authors of inboxes: wraps the operations, so that each publishes its change for `observe`. */
 export function publishChanges(inbox: InboxChanges): InboxChanges {
   const publish = (message: ChangeMessage) => {
     if (changeNotice.hasSubscribers) changeNotice.publish(message);

@@ -3,9 +3,9 @@ import type { EventKey } from "../event/event.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 /**
- * The result of a claim. `busy`: another owner holds the id for at most `retryAfterMs` more. `conflict` is true when the
- * claim that holds the id, or completed it, had another fingerprint; otherwise it is absent. `inInbox`: an inbox on the same
- * tables has the event. `waiting`: a worker handles it; `dead`, `unhandled`: an operator must redrive it. Otherwise it is absent.
+ * The result of a claim. `busy`: another owner has claimed the id, or an inbox has its event; claim it again after `retryAfterMs`.
+ * `conflict` is true when that claim or event, or the one that is done, had another fingerprint; otherwise it is absent. `inInbox`: an inbox
+ * on the same tables has the event. `waiting`: a worker handles it, or will; `dead`, `unhandled`: an operator must redrive it.
  */
 export type Claim =
   | { readonly status: "claimed"; readonly token: string }
@@ -19,39 +19,39 @@ export type Claim =
 
 /**
  * The result of a transaction. `committed`: the id is done. `rolled_back`: nothing was written, because `work` resolved to
- * false or the lease was lost. `unused`: `work` made no query, so no transaction began, and the id is still claimed.
+ * false or the lease was lost. `unused`: `work` made no query, on SQLite no write, so the id is not marked done.
  */
 export type Transacted = "committed" | "rolled_back" | "unused";
 
 /** The guarantees of a store. `storeSuite` reads them too. */
 export interface StoreCapabilities {
   /**
-   * Its answers survive a killed process, a crash of the machine that it is kept on, and a lack of memory. A store that has to ask its
-   * server knows it once `ready()` or an operation has succeeded, and says true until then.
+   * Whether what it has stored survives a killed process, a crash of the store's machine, and a lack of memory. A store that has to ask its
+   * server knows this once `ready()` or an operation has succeeded, and says true until then.
    */
   readonly durable: boolean;
-  /** Several processes may use it at the same time. */
+  /** Whether several processes may use it at the same time. */
   readonly multiProcess: boolean;
-  /** It has `transact`: a handler's writes and the done mark commit together. */
+  /** Whether it has `transact`: a handler's writes and the done mark commit together. */
   readonly transactional: boolean;
-  /** How long done ids are remembered at least, in ms. */
+  /** How long done ids are remembered at least, in ms. A store that is not durable may forget some earlier. */
   readonly retentionMs: number;
 }
 
 /**
  * Remembers which ids are claimed or done, so that no delivery takes effect twice.
  *
- * An id is absent, claimed or done. A claim is a lease: it ends by itself after `leaseMs`, and the id is
- * absent again. A done id stays done for the store's retention. Each operation is one atomic transition.
- * Every claim has its own token, the fence: an owner whose lease was taken over changes nothing.
- * Time is the store's own (the database server's), never the client's.
+ * An id is absent, claimed or done. A claim is a lease: unless it is extended, it ends by itself after `leaseMs`, and the id
+ * is absent again. A done id stays done for the store's retention. Each operation is one atomic transition.
+ * Every claim has its own token, the fence: the token of an earlier claim of the id changes nothing.
+ * Time is the store's own, such as the database server's: no operation gets a time from its caller.
  *
  * Operations may return a value or a promise, and may throw or reject. When the store cannot answer, they fail with a
  * `WebhookError` of code `store_unavailable` (or `store_full`); they never guess. They settle within a bounded time,
  * whether or not the server answers. In a transactional store, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface DedupeStore<Tx = unknown> extends Lifecycle {
-  /** Its guarantees. */
+  /** The guarantees of this store. */
   readonly capabilities: StoreCapabilities;
 
   /**
@@ -61,7 +61,7 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
    */
   claim(key: EventKey, leaseMs: number, fingerprint?: number): Awaitable<Claim>;
 
-  /** Moves the end of a live claim to `leaseMs` from now. False: this token no longer holds the claim. */
+  /** Moves the end of a live claim to `leaseMs` from now. False: this token has no live claim. */
   extend(key: EventKey, token: string, leaseMs: number): Awaitable<boolean>;
 
   /**
@@ -75,7 +75,8 @@ export interface DedupeStore<Tx = unknown> extends Lifecycle {
 
   /**
    * Runs `work` with a transaction of the store's database, and commits its writes together with the done mark, or not
-   * at all. `work` resolves to whether to commit. If it rejects, or the store cannot answer, nothing is committed.
+   * at all. `work` resolves to whether to commit. If `work` rejects, nothing is committed. If the commit gets no answer, both
+   * may be committed, and `transact` rejects.
    */
   transact?(key: EventKey, token: string, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
 }

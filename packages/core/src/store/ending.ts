@@ -1,11 +1,11 @@
 import { type AttemptReport, encodeAttempt, type FailureReason } from "./history.ts";
 
 /**
- * How the lease on an event ends, if its inbox still has it leased. An `error` says why, and may have the frames of a stack after its message:
- * `readErrorText` of `@esim-webhooks/core/engine` splits them. A `report` is added to the history of the event.
+ * How the lease on an event is to end. If it was lost, nothing changes. An `error` says why, and may have the frames of a stack after its
+ * message: `readErrorText` of `@esim-webhooks/core/engine` splits them. A `report` is added to the history of the event.
  */
 export type StoredEnding =
-  /** Never to run again. */
+  /** Only an import with `force` runs it again. */
   | { readonly state: "done" }
   /** It has no handler, so no attempt is counted. Its body is kept for the retention, so that it can be redriven. */
   | { readonly state: "unhandled" }
@@ -31,13 +31,13 @@ export type StoredEnding =
   /** Not tried again until an operator redrives it. */
   | { readonly state: "dead"; readonly error: string; readonly report?: AttemptReport };
 
-/** Why an attempt has failed. */
+/** Why an attempt has failed, or why the event is dead. */
 export interface Failure {
   /** The kind of the failure. */
   readonly reason: FailureReason;
   /** The thrown value, if the handler or a schema threw. */
   readonly thrown?: unknown;
-  /** The text for the log, if `error` has values of the event. */
+  /** The text for the log, if `error` quotes values of the event. */
   readonly cause?: string;
 }
 
@@ -50,23 +50,23 @@ export type Ending =
   /** The store could not store the result, so the lease or claim ends by itself. `thrown`: the value that the handler or a schema threw. */
   | { readonly state: "store_unavailable"; readonly error: unknown; readonly thrown?: unknown };
 
-/** The change that an ending makes in its row. */
+/** The change that an ending makes in the row of its event. */
 export interface RowChange {
-  /** Its new state. */
+  /** The new state. */
   readonly state: "done" | "unhandled" | "ready" | "dead";
-  /** Added to the number of its attempts. −1 takes back the attempt that `take` counted: for an event without a handler, or one given back before its handler was started. */
+  /** Added to the number of attempts. −1 takes back the attempt that `take` counted: no handler was started. */
   readonly attempts: 0 | -1;
-  /** Added to its tries: −1 if this one does not count towards `maxAttempts`. */
+  /** Added to the number of tries: −1 if this try does not count towards `maxAttempts`. */
   readonly tries: 0 | -1;
   /** Whether a suspect stays a suspect. No other row becomes one. */
   readonly staysSuspect: boolean;
-  /** The time since when its handlers have put it off. */
+  /** How `waitedMs` changes. `begins`: it begins now, unless it has begun. */
   readonly waiting: "begins" | "stays" | "ends";
-  /** When it is due again if it is `ready`: at most 100 years, since no engine can keep any time. */
+  /** The time until the event is due again, in ms, if it is `ready`. At most 100 years: no engine stores every time. */
   readonly afterMs: number;
   /** Why the event is not done. Null: no error. */
   readonly error: string | null;
-  /** The attempt that its history gets, as JSON. */
+  /** The failed attempt to add to the history, as JSON. Null: none. */
   readonly attempt: string | null;
 }
 
@@ -91,7 +91,7 @@ const changes: Readonly<Record<StoredEnding["state"], RowChange>> = {
 
 const longestMs = 100 * 365 * 24 * 3_600_000;
 
-/** For authors of inboxes: the change that an ending makes in its row. */
+/** For authors of inboxes: returns the change that an ending makes in the row of its event. */
 export function rowChange(ending: StoredEnding): RowChange {
   const change = changes[ending.state];
   if (ending.state === "done" || ending.state === "unhandled") return change;

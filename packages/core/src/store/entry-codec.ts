@@ -16,11 +16,11 @@ export interface EncodedEntry {
   readonly body: string;
   /** An ISO 8601 time in UTC, such as `2026-01-31T12:00:00.000Z`. */
   readonly receivedAt: string;
-  /** Present if an import stored it. */
+  /** Present for an entry of an import. */
   readonly replay?: Replay;
   /** The fingerprint of the key that verified it. Absent for an import. */
   readonly key?: string;
-  /** The `traceparent` of what stored it. Absent without a trace source. */
+  /** The `traceparent` of the span that stored or queued the entry. Absent if there was none. */
   readonly trace?: string;
 }
 
@@ -62,7 +62,7 @@ export function decodeEntry(json: unknown): InboxEntry {
   return entry;
 }
 
-/** The event is also in the body, so it may not be the event of another entry. */
+/** Throws `invalid_input` as `checkEntry` does, and for an entry whose event has another id, as it then belongs to another entry. */
 function checkCodable(entry: InboxEntry): void {
   checkEntry(entry);
   if (entry.event === null || entry.event.id === entry.id) return;

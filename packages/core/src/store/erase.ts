@@ -31,8 +31,8 @@ const mostCalls = 10_000; // each erases up to 1,000 events
 
 /**
  * Erases the personal data of all events of one eSIM: see `InboxAdmin.erase`. `reference` is its `esimReference`. It can be repeated, and
- * continues after an interruption. Events that are stored later are not affected. Rejects with `invalid_input` without a reference, or if
- * 10,000 calls of `erase` do not end it, and as `erase` does.
+ * continues after an interruption. Events that are stored later are not erased. Rejects with `invalid_input` without a reference, or if
+ * call 10,000 of `erase` still finds events, and as `erase` does.
  */
 export async function eraseSubject(
   inbox: Pick<InboxAdmin, "erase">,

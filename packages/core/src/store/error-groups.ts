@@ -1,11 +1,11 @@
 import { masked, maskText } from "../base/masking.ts";
 import type { InboxRow, InboxState } from "./stored-event.ts";
 
-/** Events that failed of the same cause, and are in the same state. */
+/** Events that failed for the same cause, and are in the same state. */
 export interface ErrorGroup {
-  /** `ready`: they are tried again. */
+  /** Their state. `ready`: they are tried again. */
   readonly state: InboxState;
-  /** Their error, with `#` in place of ids, numbers and addresses. Contains no personal data that `list` would mask. */
+  /** Their error, with `#` in place of ids, numbers, addresses and other personal data. */
   readonly error: string;
   /** How many events there are. */
   readonly count: number;
@@ -16,9 +16,9 @@ export interface ErrorGroup {
    * Null: unknown.
    */
   readonly newest: Date | null;
-  /** The most frequent first. Null: the body is not an envelope. */
+  /** Their types, the most frequent first. Null: the body is not an envelope. */
   readonly types: readonly (string | null)[];
-  /** The id of the one that failed last. */
+  /** The id of one of them: the event of `newest`, if that is known. */
   readonly exampleId: string;
 }
 
@@ -32,7 +32,7 @@ interface OpenGroup {
   readonly types: Map<string | null, number>;
 }
 
-/** Groups rows by their errors, the most frequent first. */
+/** Groups rows by error and state, the largest group first. */
 export async function groupByError(
   pages: AsyncIterable<readonly InboxRow[]> | Iterable<readonly InboxRow[]>,
 ): Promise<ErrorGroup[]> {
@@ -74,10 +74,10 @@ function mostFrequentFirst(types: ReadonlyMap<string | null, number>): (string |
 const longestCause = 500;
 const address = /[\w.+-]+@[\w.-]+/g;
 const word = /[\w-]+/g;
-/** HTTP statuses, and codes such as P2002: they distinguish causes. */
+/** HTTP statuses of errors, and codes such as P2002: they distinguish causes. */
 const code = /^(?:[45]\d\d|[A-Z]{1,3}\d{1,5})$/;
 
-/** The text that errors of the same cause share, as the `error` of their group. */
+/** Returns the text that errors of the same cause share: the `error` of their group. */
 export function causeOf(error: string | null): string {
   return maskText(error ?? "(no error)")
     .slice(0, longestCause)

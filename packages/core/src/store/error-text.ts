@@ -13,7 +13,7 @@ export function errorText(thrown: unknown): string {
   return [withCauses(described.text, thrown), ...framesOf(described)].join(frameStart);
 }
 
-/** The message of an error, and then its causes: `Error: CRM failed: caused by: TypeError: fetch failed`. None is repeated. */
+/** Adds its causes to the message of an error: `Error: CRM failed: caused by: TypeError: fetch failed`. Repeats no message. */
 export function withCauses(message: string, thrown: unknown): string {
   let text = message;
   const seen = new Set([thrown]);
@@ -29,7 +29,7 @@ export function withCauses(message: string, thrown: unknown): string {
   return text;
 }
 
-/** The message of an error in at most that many characters: a long one leaves room for its causes. */
+/** Shortens the text of an error to at most `most` characters. If it has causes, keeps the beginning of each. */
 export function fittedError(text: string, most: number): string {
   if (text.length <= most) return text;
   const [message = "", ...causes] = text.split(causeStart);
@@ -38,7 +38,7 @@ export function fittedError(text: string, most: number): string {
   return message.slice(0, most - rest.length) + rest;
 }
 
-/** Only the frames: the text before them repeats the message. */
+/** Returns the first frames of a stack, without the message before them. */
 export function framesOf({ message, stack }: Pick<Thrown, "message" | "stack">): readonly string[] {
   const [, ...frames] = stack.slice(stack.indexOf(message) + message.length).split(frameStart);
   return frames.slice(0, mostFrames);

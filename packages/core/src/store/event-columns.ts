@@ -5,19 +5,19 @@ import type { InboxRow, LaneHolder, StoredEvent } from "./stored-event.ts";
 /**
  * A column of the table of events that has the same meaning in every SQL engine.
  * - `text`, `integer` and `bytes`: kept and read as they are
- * - `time`: ms since the Unix epoch, or what the engine has for a time
+ * - `time`: ms since the Unix epoch, or the engine's own type for a time
  * - `json`: a JSON text
  */
 export interface EventColumn {
   /** Its name in the table. */
   readonly name: string;
-  /** Its name in an `InboxRow`, a `StoredEvent`, and the rows that are put. */
+  /** Its name in an `InboxRow`, a `StoredEvent`, and the rows that `put` writes. */
   readonly field: string;
   /** How its values are kept. */
   readonly kind: "text" | "integer" | "time" | "json" | "bytes";
-  /** An `entry` has it, and `put` and `rerun` write it; or the `inbox` writes it later. */
+  /** Where its value comes from. `entry`: the entry, so `put` and `rerun` write it. `inbox`: the inbox itself. */
   readonly by: "entry" | "inbox";
-  /** `list`: in lists and by `get`. `get`: only by `get`. `copy`: only by a copy into another inbox, which reads all columns. */
+  /** What reads it. `list`: lists and `get`. `get`: only `get`. `copy`: neither. A copy into another inbox reads all but the lease. */
   readonly read: "list" | "get" | "copy";
 }
 
@@ -31,7 +31,7 @@ function column(
   return { name, field, kind, by, read };
 }
 
-/** For authors of inboxes: the columns of an event. The table has others, which only its engine writes and reads. */
+/** For authors of inboxes: the columns of an event that all SQL engines have. A table has others, which are its engine's own. */
 export const eventColumns: readonly EventColumn[] = [
   column("source", "text", "entry", "list"),
   column("id", "text", "entry", "list"),
@@ -66,7 +66,7 @@ export const listedColumns: readonly EventColumn[] = eventColumns.filter(({ read
 /** For authors of inboxes: the columns of an event that `get` reads. */
 export const shownColumns: readonly EventColumn[] = eventColumns.filter(({ read }) => read !== "copy");
 
-/** A row as it is read from a table, by the names of its columns. */
+/** A row of a table: its values by the names of the columns. */
 export type ReadRow = Readonly<Record<string, unknown>>;
 
 function fieldsOf(columns: readonly EventColumn[], row: ReadRow): Record<string, unknown> {
@@ -79,7 +79,7 @@ function readValue({ kind }: EventColumn, value: unknown): unknown {
   return kind === "json" ? (JSON.parse(String(value)) as unknown) : value;
 }
 
-/** For authors of inboxes: a row as operators see it in a list. */
+/** For authors of inboxes: makes the `InboxRow` of a row with the listed columns. */
 export function inboxRow(row: ReadRow): InboxRow {
   return {
     ...fieldsOf(listedColumns, row),
@@ -87,7 +87,7 @@ export function inboxRow(row: ReadRow): InboxRow {
   } as InboxRow;
 }
 
-/** For authors of inboxes: an event with all that is known of it. */
+/** For authors of inboxes: makes the event that `get` returns. */
 export function storedEvent(row: ReadRow, heldBy: LaneHolder | null): StoredEvent {
   return {
     ...(fieldsOf(shownColumns, row) as unknown as StoredEvent),
@@ -97,12 +97,12 @@ export function storedEvent(row: ReadRow, heldBy: LaneHolder | null): StoredEven
   };
 }
 
-/** The fields of an event or a row, for some of the columns. */
+/** Returns only the fields of these columns. */
 export function pickFields(columns: readonly EventColumn[], row: object): Record<string, unknown> {
   return Object.fromEntries(columns.map(({ field }) => [field, row[field as keyof typeof row]]));
 }
 
-/** For authors of inboxes: an event as a list shows it. */
+/** For authors of inboxes: returns an event with only the fields that a list has. */
 export function withoutBody(event: InboxRow): InboxRow {
   return pickFields(listedColumns, event) as unknown as InboxRow;
 }

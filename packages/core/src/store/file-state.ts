@@ -9,10 +9,10 @@ import { checkStateName, encodeState, type StateStore, type StoredState } from "
 const versionPattern = /^([1-9]\d{0,14})-([0-9a-f-]{36})$/;
 const draftPattern = /^\.[0-9a-f-]{36}$/;
 
-/** How old a draft is when its writer must have been killed. */
+/** The age at which a draft is removed: its writer must have been killed. */
 const draftMs = 60 * 60_000;
 
-/** How often a reader starts again when a writer has replaced the version that it found. */
+/** How often a reader starts at most, if writers replace each version before its value is read. */
 const maxReads = 1000;
 
 /**
@@ -24,8 +24,8 @@ const maxReads = 1000;
  * `store_unavailable`, and with `invalid_input` as `StateStore` says.
  */
 export function fileState(folder: string): StateStore {
-  // The value is in <folder>/<name>/<number>-<id>/<id>. The folder <number>-<id> is the version. A writer puts the new value
-  // into that folder and renames it to the next version; only one writer's rename finds the folder.
+  // The value is in <folder>/<folder of the name>/<number>-<id>/<id>. The folder <number>-<id> is the version. A writer puts the
+  // new value into that folder and renames it to the next version; only one writer's rename finds the folder.
   if (typeof folder !== "string" || folder === "") {
     throw new WebhookError(
       "invalid_option",
@@ -34,11 +34,11 @@ export function fileState(folder: string): StateStore {
     );
   }
   const root = resolve(folder);
-  const durablePlaces = new Set<string>(); // those whose name this process has synced
+  const durablePlaces = new Set<string>(); // the folders of names that this process has synced in `root`
   let isRootDurable = false;
   let closed = false;
 
-  /** Syncs the names of folders again that another process has made: it may have been killed before its sync. */
+  /** Makes the folder. Syncs those above it, at first also if another process has made it: that may have been killed before its sync. */
   async function makeRoot(): Promise<void> {
     const made = await makeFolder(root);
     if (made === undefined && isRootDurable) return;
@@ -110,7 +110,7 @@ async function readNewest(place: string): Promise<StoredState | undefined> {
   throw new Error(`${place} has no version with a value: another program has changed it.`);
 }
 
-/** Renames a draft to the folder of the name, which creates both the folder and its first version, or fails if it exists. */
+/** Creates the folder of a name with its first version, by renaming a draft. Resolves to false if the folder has a version. */
 async function create(root: string, place: string, text: string): Promise<boolean> {
   const id = randomUUID();
   const draft = join(root, `.${id}`);
@@ -129,7 +129,7 @@ async function create(root: string, place: string, text: string): Promise<boolea
   }
 }
 
-/** Removes the drafts of first values whose writers were killed before the rename. A writer that is alive needs no hour. */
+/** Removes the drafts of first values whose writers were killed before the rename: those older than an hour. */
 async function removeOldDrafts(root: string): Promise<void> {
   const drafts = (await readdir(root))
     .filter((name) => draftPattern.test(name))
@@ -153,7 +153,7 @@ async function replace(place: string, version: string, text: string): Promise<bo
   return true;
 }
 
-/** Resolves to the files that the folder had before: the old value, and the drafts of writers that are now too late. */
+/** Writes the next version. Resolves to the files of the version before: its value, and the new values of writers that are now too late. */
 async function rewrite(from: string, to: string, id: string, text: string): Promise<string[]> {
   const replaced = await readdir(from);
   await writeDurably(join(from, id), text);

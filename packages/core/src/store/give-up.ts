@@ -12,9 +12,9 @@ export interface GiveUpOptions {
 
 /** The result of `InboxAdmin.giveUp`. */
 export interface GivenUp {
-  /** How many events are dead now. */
+  /** How many events became dead. */
   readonly events: number;
-  /** How many events that match were left, since a worker handles them. */
+  /** How many other events match, but are leased to a worker, and so did not change. */
   readonly leased: number;
 }
 
@@ -25,7 +25,7 @@ const shape: OptionsShape<{ reason: string; by: string | undefined }> = {
   by: z.optional(z.string().check(z.maxLength(200))),
 };
 
-/** For authors of inboxes. Validates the options. Returns the error of the events, and the step of their histories as JSON. */
+/** For authors of inboxes. Returns the error of the given-up events, and the step of their histories as JSON. Throws `invalid_option`. */
 export function readGiveUp(options: GiveUpOptions): { readonly error: string; readonly step: string } {
   const { reason, by } = parseOptions("giveUp", shape, options);
   const error = `Given up${by === undefined ? "" : ` by ${by}`}: ${reason}`;

@@ -2,13 +2,13 @@ import type { InboxAdmin } from "./inbox-admin.ts";
 import type { Pause } from "./pause.ts";
 import type { InboxRow, StoredEvent } from "./stored-event.ts";
 
-/** Why no worker can take a ready event: its type is paused, or another event holds its lane. */
+/** Why no worker can take a ready event: its type is paused, or it is due, but another event holds its lane. */
 export type HeldBack = "paused" | "blocked";
 
 const concurrentReads = 50;
 
 /**
- * The rows that are held back. Reads one event of each lane that has a due row: the lane is held by that one, or by what holds that one.
+ * Returns the rows that are held back, and why. Reads one due event of each lane: the lane is held by that event, or by its `heldBy`.
  * `now` is in ms since the Unix epoch.
  */
 export async function heldBackOf(
@@ -38,7 +38,7 @@ export async function heldBackOf(
   return held;
 }
 
-/** Returns why one event, which has been read, is held back; null if it is not. */
+/** Returns why an event is held back; null if it is not. */
 export function eventHeldBack(
   event: StoredEvent,
   { now, pauses }: { readonly now: number; readonly pauses: readonly Pause[] },

@@ -27,7 +27,7 @@ export interface AttemptReport {
   readonly reason: FailureReason;
   /** From the take to the end of the attempt, in ms. */
   readonly durationMs: number;
-  /** The name and message of what was thrown, and of its causes. */
+  /** The name and message of the thrown value, and of its causes, or a text if nothing was thrown. */
   readonly error: string;
   /** The id of the worker. */
   readonly worker: string;
@@ -35,7 +35,7 @@ export interface AttemptReport {
 
 /** A step in the history of an event: a failed attempt, or what an operator did. */
 export interface HistoryStep {
-  /** Null for a step that BullMQ itself noted: a worker that ended. */
+  /** When the attempt ended, or the operator acted. Null for a step that BullMQ itself noted: a worker that ended. */
   readonly endedAt: Date | null;
   /**
    * `lease_ended`: no worker settled it before its lease ended, perhaps because the worker's process ended. `retried` and `given_up`: an
@@ -45,8 +45,8 @@ export interface HistoryStep {
   /** From the take to the end of the attempt, in ms. Null for `lease_ended` and an operator's step, and where `endedAt` is null. */
   readonly durationMs: number | null;
   /**
-   * The name and message of what was thrown, and of its causes, with secrets and personal data masked, 500 characters at most. For `given_up`:
-   * the operator's reason.
+   * Why the attempt failed: the `error` of its report, with secrets and personal data masked, 500 characters at most. For `given_up`: the
+   * operator's reason. Null: none is known.
    */
   readonly error: string | null;
   /** The id of the worker, as in `workers()`. Null for `lease_ended` and an operator's step, and on BullMQ. */
@@ -57,10 +57,10 @@ export interface HistoryStep {
   readonly attempts: number | null;
 }
 
-/** A step of an operator: it ran an event again or now, or ended one that waits. */
+/** A step of an operator. `retried`: the event was made due now. `given_up`: it was made dead. */
 export type OperatorStep = "retried" | "given_up";
 
-/** How many steps the history of an event holds: the last ones. */
+/** The most steps that a history has. Earlier ones are dropped. */
 const mostSteps = 10;
 
 const mostErrorCharacters = 500;
@@ -74,8 +74,8 @@ export function encodeAttempt({ reason, durationMs, error, worker }: AttemptRepo
 }
 
 /**
- * For authors of inboxes: a step of an operator as JSON text without its time and the number of attempts before it, which the inbox adds as
- * `at`, in ms since the Unix epoch, and `attempts`.
+ * For authors of inboxes: returns a step of an operator as JSON text. The inbox adds its time as `at`, in ms since the Unix epoch, and the
+ * number of attempts before it as `attempts`.
  */
 export function encodeStep(reason: OperatorStep, by: string | null, error: string | null = null): string {
   const name = by?.slice(0, mostNameCharacters).replaceAll("\0", "\uFFFD").toWellFormed();
@@ -91,10 +91,10 @@ function fitted(error: string, step: (shown: string) => object): string {
   }
 }
 
-/** For authors of inboxes: a lease that ended without a settlement, in the same form. */
+/** For authors of inboxes: the step of a lease that ended without a settlement, in the form of `encodeAttempt`. */
 export const leaseEnded = '{"reason":"lease_ended"}';
 
-/** The history, as JSON text, with one more step. */
+/** Returns a history, as JSON text, with one more step, and only the last ten steps. */
 export function withAttempt(history: string | null, attempt: string, at: number): string {
   const earlier = history === null ? [] : (JSON.parse(history) as object[]);
   return JSON.stringify([...earlier, { at, ...JSON.parse(attempt) }].slice(-mostSteps));

@@ -18,9 +18,9 @@ export interface EventRecord extends EventKey {
   readonly body: Uint8Array | null;
   /** The CRC-32 of the body, also of a removed one. Null if the bytes were never known. */
   readonly fingerprint: number | null;
-  /** In ms since the Unix epoch, like the other times. */
+  /** When it was first received, in ms since the Unix epoch, like the other times. Null: the id was handled inline. */
   readonly receivedAtMs: number | null;
-  /** In ms, with microseconds as the fraction. */
+  /** When the event occurred, with microseconds as the fraction. Null: unknown. */
   readonly occurredAtMs: number | null;
   /** Ready: when it is due. Null in another state. */
   readonly dueAtMs: number | null;
@@ -28,7 +28,7 @@ export interface EventRecord extends EventKey {
   readonly keptUntilMs: number | null;
   /** How many attempts have begun. */
   readonly attempts: number;
-  /** How many of them count towards `maxAttempts`. */
+  /** How many of these attempts count towards `maxAttempts`. */
   readonly tries: number;
   /** Whether its last lease ended without a settlement. */
   readonly suspect: boolean;
@@ -36,19 +36,19 @@ export interface EventRecord extends EventKey {
   readonly waitingSinceMs: number | null;
   /** How many deliveries of the same id had another body. */
   readonly conflicts: number;
-  /** Why its last attempt failed, as `readErrorText` splits it. Null: none did. */
+  /** Its error, with the frames of a stack: see `readErrorText`. Null: there is none. */
   readonly error: string | null;
-  /** The import that stored it or ran it again. Null: it came as a delivery. */
+  /** The import that last stored it or ran it again. Null: it came as a delivery, or was handled inline. */
   readonly replay: Replay | null;
   /** The imports that made the event ready before the one in `replay`. */
   readonly runs: readonly string[];
-  /** The eSIM reference that it is about. Null: it has none. */
+  /** Its subject, by default an eSIM reference. Null: it has none. */
   readonly subject: string | null;
   /** The fingerprint of the key that verified it. Null: unknown. */
   readonly key: string | null;
-  /** The `traceparent` of what stored it. Null: there was none. */
+  /** The `traceparent` of the span that stored it. Null: there was none. */
   readonly trace: string | null;
-  /** When a worker first took it. Null: none has. */
+  /** When a worker first took it, since it was stored or run again. Null: none has. */
   readonly takenAtMs: number | null;
   /** When it became done, unhandled or dead. Null for a ready event. */
   readonly settledAtMs: number | null;
@@ -58,7 +58,7 @@ export interface EventRecord extends EventKey {
   readonly history: string | null;
 }
 
-/** The newest event that `latestOnly` has handled for a subject. */
+/** The time of the newest event that `latestOnly` has handled for a subject. */
 export interface LatestRecord {
   /** The option `state` of `latestOnly`. */
   readonly family: string;
@@ -86,20 +86,20 @@ export interface CopiedNotes {
   readonly lastReceivedAt: Date | null;
 }
 
-/** The contents of a source at one moment. */
+/** The size and version of a source at one moment. */
 export interface CopySourceState {
-  /** How many records `events` reads. */
+  /** How many records `events()` yields. */
   readonly events: number;
-  /** How many events are leased and ids are claimed. `events` omits them, since their owners may still settle them. */
+  /** The number of leased events and claimed ids, whose owners may still settle them. `events()` omits these. */
   readonly leased: number;
-  /** Changes with every write. If it changed during a copy, the copy mixes several moments. */
+  /** Changes with every write of another connection. If it changed during a copy, the copy mixes several moments. */
   readonly version: number;
 }
 
 /** An inbox to copy from. Copying does not change it. */
 export interface CopySource extends Lifecycle {
   ready(): Promise<void>;
-  /** Counts what there is to copy. */
+  /** Counts the records to copy. */
   look(): Promise<CopySourceState>;
   /** Resolves to the pauses that have not ended. */
   paused(): Promise<readonly Pause[]>;
@@ -107,27 +107,27 @@ export interface CopySource extends Lifecycle {
   notes(): Promise<CopiedNotes>;
   /** Yields each record once, in batches of some hundred. */
   events(): AsyncIterable<readonly EventRecord[]>;
-  /** Yields the newest event of each subject, in batches. */
+  /** Yields the time of the newest event of each subject, in batches. */
   latest(): AsyncIterable<readonly LatestRecord[]>;
   /** Yields the small states, in batches. */
   states(): AsyncIterable<readonly StateRecord[]>;
 }
 
-/** An event that the target keeps in a state of its own. It is not done there. */
+/** An event that a copy has left in another state than in the source. It is not done in the target. */
 export interface DifferentEvent extends EventKey {
-  /** In the source. */
+  /** The state in the source. */
   readonly state: EventRecord["state"];
-  /** In the target. */
+  /** The state in the target. */
   readonly targetState: InboxState;
 }
 
-/** The result for records. All others were in the target already: in the same state, or done. */
+/** The result for records. Records that it does not count were in the target already: in the same state, or done. */
 export interface CopiedEvents {
   /** How many records were new in the target. */
   readonly inserted: number;
   /** How many events of the target were updated. */
   readonly updated: number;
-  /** The records whose event is in another state in the target. The target keeps its state. */
+  /** The events that stay in another state in the target. */
   readonly different: readonly DifferentEvent[];
 }
 
@@ -136,8 +136,8 @@ export interface CopyTarget extends Lifecycle {
   ready(): Promise<void>;
   migrate(): Promise<void>;
   /**
-   * Writes the pauses, and holds the target's events of their types. If a type has two pauses, the later one stays. Call it before `copyEvents`,
-   * so that no worker of the target takes a paused event in between.
+   * Writes the pauses, and holds the target's events of their types. If both have paused a type, the pause that began later stays. Call it
+   * before `copyEvents`, so that no worker of the target takes a paused event in between.
    */
   copyPauses(pauses: readonly Pause[]): Promise<void>;
   /**
@@ -145,13 +145,13 @@ export interface CopyTarget extends Lifecycle {
    * it is done in the source and not in the target. Leaves an event that is leased in the target, or that was run again there.
    */
   copyEvents(records: readonly EventRecord[]): Promise<CopiedEvents>;
-  /** For an existing subject, keeps the later time. */
+  /** Writes the times. If the target has one for a subject, keeps the later one. */
   copyLatest(records: readonly LatestRecord[]): Promise<void>;
   /**
-   * Writes the states with new names, and those that only copies have written. Resolves to the names of the others whose values
-   * differ.
+   * Writes the states that the target does not have, or that only copies have written there. Resolves to the names of the other
+   * states whose values differ.
    */
   copyStates(records: readonly StateRecord[]): Promise<readonly string[]>;
-  /** Adds the notes to those of the target, each once. If both have a minute, the larger counts stay. */
+  /** Adds the notes that the target does not have. If both have a minute, the larger counts stay. */
   copyNotes(notes: CopiedNotes): Promise<void>;
 }

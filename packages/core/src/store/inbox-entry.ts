@@ -15,27 +15,27 @@ export interface Replay {
   readonly delivery?: Readonly<Record<string, string | number | null>>;
 }
 
-/** An authentic delivery to store in an inbox. */
+/** A delivery or an imported event, to store in an inbox. */
 export interface InboxEntry extends EventKey {
   /** Null if the body is not an envelope. */
   readonly type: string | null;
   /** The parsed body; null if it is not an envelope, or does not match its schema. */
   readonly event: WebhookEvent | null;
-  /** The raw bytes as signed. */
+  /** The raw bytes as signed, or rebuilt: see `Replay.rebuilt`. */
   readonly body: Uint8Array;
-  /** When it was received; of an import, the time that its record has. */
+  /** When it was received. For an import: by its record, or else the time of the import. */
   readonly receivedAt: Date;
   /** Present if an import stores it. */
   readonly replay?: Replay;
   /** The fingerprint of the key that verified it. Absent for an import. */
   readonly key?: string;
-  /** The `traceparent` of what stores it, at most 55 characters, if there is a trace source. */
+  /** The `traceparent` of the span that stores it, at most 55 characters. Absent: there is none. */
   readonly trace?: string;
 }
 
 const longestKeyBytes = 2000; // an index entry of Postgres holds about 2,700 bytes
 
-/** For authors of inboxes. Throws `invalid_input` for an entry that some database cannot store. */
+/** For authors of inboxes. Throws `invalid_input` for an entry that at least one of the databases cannot store. */
 export function checkEntry({ source, id, receivedAt }: InboxEntry): void {
   const key = `${source}${id}`;
   const isStorable =
@@ -52,13 +52,13 @@ export function checkEntry({ source, id, receivedAt }: InboxEntry): void {
   );
 }
 
-// the range of times that both the databases and JavaScript support
+// the years 1 to 9999 at any offset: all databases and JavaScript support these times
 const firstMs = Date.parse("0001-01-01T00:00:00Z") - 86_400_000;
 const lastMs = Date.parse("9999-12-31T00:00:00Z") + 2 * 86_400_000;
 
 /**
  * For authors of inboxes: when the event occurred, in ms since the Unix epoch, including the microseconds that `Date.parse`
- * drops. Falls back to `receivedAt` for a timestamp that no catalog accepts. Null without an event.
+ * drops. Returns `receivedAt` if the timestamp is invalid, or in the year 0. Null without an event.
  */
 export function occurredAtMs({
   event,

@@ -6,14 +6,14 @@ import type { EsimData } from "../event/esim-events.ts";
 import type { WebhookEvent } from "../event/event.ts";
 import type { InboxEntry } from "./inbox-entry.ts";
 
-/** Returns the lane of an event. Null or undefined: the event needs no order. */
+/** Returns the lane of an event. Null, undefined or an empty text: the event has no lane. */
 export type LaneOf = (
   event: WebhookEvent<string, Partial<EsimData> & Readonly<Record<string, unknown>>>,
 ) => string | null | undefined;
 
 /**
- * Returns what an event is about. Data that does not match its schema is passed too, so it may have any form. Null or undefined: the event
- * is about nothing that operators search for.
+ * Returns the subject of an event: what it is about. Data that does not match its schema is passed too, so it may have any form. Null or
+ * undefined: the event has no subject.
  */
 export type SubjectOf = (
   data: Partial<EsimData> & Readonly<Record<string, unknown>>,
@@ -32,7 +32,7 @@ export interface InboxOptions {
    * is stored. Only a text of 1 to 200 characters is kept. Default: the `esimReference` of its data.
    */
   subject?: SubjectOf;
-  /** Whether a dead event blocks its lane until an operator has redriven or deleted it. Default false. */
+  /** Whether a dead event blocks its lane until an operator has redriven, deleted or erased it. Default false. */
   laneHeldByDead?: boolean;
   /** Whether to keep the bodies of done events for the retention. Default false. */
   keepBodies?: boolean;
@@ -43,7 +43,7 @@ export interface InboxOptions {
   bodyRetentionMs?: number;
   /**
    * Whether to count for each minute of the last day how many events were stored, done or unhandled, retried and dead, for `minutes()` and the
-   * dashboard's plots. Each process writes one row every ten seconds. Default false.
+   * dashboard's plots. Each process writes its counts at most every ten seconds. Default false.
    */
   minuteCounts?: boolean;
 }
@@ -66,7 +66,7 @@ export const inboxShape: OptionsShape<InboxSettings> = {
   minuteCounts: z._default(z.boolean(), false),
 };
 
-/** For authors of inboxes: returns a function that gives the lane of an entry. If the option `lane` throws, it is logged. */
+/** For authors of inboxes: returns a function that gives the lane of an entry. If the option `lane` throws, logs the error and gives null. */
 export function laneReader(
   { lane }: Pick<InboxSettings, "lane">,
   logger: Logger,
@@ -89,8 +89,8 @@ export function laneReader(
 const longestSubject = 200;
 
 /**
- * For authors of inboxes: returns a function that gives the subject of an entry. Without an event it is read from the body, since an erasure must
- * find a body that does not match its schema. If the option `subject` throws, it is logged.
+ * For authors of inboxes: returns a function that gives the subject of an entry. If the entry has no event, it reads the body: an erasure must
+ * also find bodies that do not match their schema. If the option `subject` throws, logs the error and gives null.
  */
 export function subjectReader(
   { subject: subjectOf = ({ esimReference }) => esimReference }: { readonly subject?: SubjectOf | undefined },
@@ -112,7 +112,7 @@ export function subjectReader(
   };
 }
 
-/** Whether an index can hold the subject. */
+/** Whether every engine can store and index the subject. */
 function isStorableSubject(subject: unknown): subject is string {
   return (
     typeof subject === "string" &&
@@ -123,7 +123,7 @@ function isStorableSubject(subject: unknown): subject is string {
   );
 }
 
-/** The `data` of a body that need not be an envelope. */
+/** Returns the `data` of a body, which need not be an envelope. Undefined: it has none, or is not JSON. */
 function dataIn(body: Uint8Array): unknown {
   try {
     return (JSON.parse(new TextDecoder().decode(body)) as { readonly data?: unknown } | null)?.data;

@@ -14,13 +14,13 @@ export interface TakeOptions {
   /** Take all but these types. */
   readonly except?: readonly string[];
   /**
-   * Take only suspects: events whose last lease ended without a settlement, perhaps since their handler ended the process. A
+   * Take only suspects: events whose last lease ended without a settlement, perhaps because their handler ended the process. A
    * worker handles each of them alone. Default false: take none of them.
    */
   readonly suspects?: boolean;
 }
 
-/** A lease on an event; `token` is its fence. */
+/** A lease on an event. */
 export interface InboxLease extends EventKey {
   /** The fence: each lease of the same event has another one. */
   readonly token: string;
@@ -30,13 +30,13 @@ export interface InboxLease extends EventKey {
 export interface TakenEvent extends InboxLease {
   /** Null if the body is not an envelope. */
   readonly type: string | null;
-  /** The raw bytes as signed. */
+  /** The raw bytes as signed, or rebuilt: see `Replay.rebuilt`. */
   readonly body: Uint8Array;
   /** When it was received first. */
   readonly receivedAt: Date;
-  /** The attempt, from 1: how often it was taken to be handled, never reset. Counted at take, so an attempt that kills its worker counts too. */
+  /** The number of this attempt, from 1. It is never reset. It is counted when the event is taken, so an attempt that kills its worker counts too. */
   readonly attempt: number;
-  /** How many of its attempts count towards `maxAttempts`: those since it was stored, redriven or run again that were not put off. */
+  /** How many of its attempts count towards `maxAttempts`, this one included: those since it was stored, redriven or run again that were not put off. */
   readonly tries: number;
   /**
    * For how long its handlers have put it off, in ms by the inbox's time: since the first settlement `waiting` after it was
@@ -51,7 +51,7 @@ export interface TakenEvent extends InboxLease {
   readonly trace: string | null;
 }
 
-/** How a lease ends. */
+/** A lease, and how it is to end. */
 export type Settlement = InboxLease & StoredEnding;
 
 /** The report of a worker on itself, every 10 s. */
@@ -66,7 +66,7 @@ export interface WorkerReport {
   readonly version: string;
   /** How many handlers it can run at the same time. */
   readonly concurrency: number;
-  /** How many of these places are in use: by events, and by abandoned handlers that still run. */
+  /** How many of these slots are in use: by events, and by abandoned handlers that still run. */
   readonly running: number;
   /** How long ago it started, in ms. */
   readonly startedMsAgo: number;
@@ -79,15 +79,15 @@ export interface WorkerReport {
  * In a transactional inbox, `Tx` is the transaction that handlers get as `context.tx`.
  */
 export interface InboxQueue<Tx = unknown> extends InboxRole {
-  /** Ready and due → leased, the longest due first. Events whose lease has ended are ready again, as suspects. */
+  /** Ready and due → leased, usually the longest due first. An event whose lease has ended is ready again, as a suspect. */
   take(options: TakeOptions): Promise<readonly TakenEvent[]>;
 
   /** Moves the end of each lease to `leaseMs` from now. Answers one to one; false: that lease was lost. */
   extend(leases: readonly InboxLease[], leaseMs: number): Promise<readonly boolean[]>;
 
   /**
-   * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. The retentions of events that
-   * two calls settle do not end at the same time (`spreadRetention` of `@esim-webhooks/core/engine`).
+   * Leased → the state of each settlement. Answers one to one; false: that lease was lost, and nothing changed. Each call adds another random
+   * time to the retention (`spreadRetention` of `@esim-webhooks/core/engine`), so that few retentions end together.
    */
   settle(settlements: readonly Settlement[]): Promise<readonly boolean[]>;
 
@@ -95,14 +95,17 @@ export interface InboxQueue<Tx = unknown> extends InboxRole {
   transact?(lease: InboxLease, work: (tx: Tx) => Promise<boolean>): Promise<Transacted>;
 
   /**
-   * Notes that the worker is alive, for `workers()`, and forgets the workers that have not reported for 30 s. Absent if the engine sees its
-   * workers by itself.
+   * Notes that the worker is alive: `workers()` lists it until it has not reported for 30 s. Absent if the engine sees its workers by
+   * itself.
    */
   report?(worker: WorkerReport): Promise<void>;
 
   /** Calls `listener` when there may be work. Only a hint: it can be missed. Returns a function that unsubscribes. */
   onHint?(listener: () => void): () => void;
 
-  /** Deletes at most `limit` done or unhandled events whose retention has ended (default 1,000). Resolves to how many. */
+  /**
+   * Deletes done and unhandled events whose retention has ended, and removes the bodies of unhandled and dead events after `bodyRetentionMs`:
+   * at most `limit` events together (default 1,000). Resolves to how many.
+   */
   purge(limit?: number): Promise<number>;
 }

@@ -8,15 +8,15 @@ export type InboxRoleName = "writer" | "queue" | "admin" | "rerun";
 export interface InboxCapabilities extends StoreCapabilities {
   /** The roles that it implements. */
   readonly roles: readonly InboxRoleName[];
-  /** It has lanes: events of a lane are handled one at a time, in order. */
+  /** Whether it has lanes: events of a lane are handled one at a time, in order. */
   readonly ordered: boolean;
-  /** The only filters that its admin role takes, if its engine has no index for the others. It then counts no conflicts either. Absent: all. */
+  /** The only filters that its admin role accepts. Such an inbox counts no conflicts either. Absent: it accepts all filters. */
   readonly filters?: readonly ("state" | "ids")[];
-  /** It pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
+  /** `all`: it pauses all types or none, since its engine can stop only a whole queue. Absent: it also pauses single types. */
   readonly pauses?: "all";
   /** False: it cannot end events that no worker has, so `giveUp` rejects. Absent: it can. */
   readonly givesUp?: false;
-  /** It keeps each body for as long as its event. Absent: it removes those of dead and unhandled events after `bodyRetentionMs`. */
+  /** `with events`: it keeps each body for as long as its event. Absent: it removes bodies, as `keepBodies` and `bodyRetentionMs` say. */
   readonly bodies?: "with events";
 }
 

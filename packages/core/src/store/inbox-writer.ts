@@ -2,9 +2,9 @@ import type { InboxEntry } from "./inbox-entry.ts";
 import type { InboxRole } from "./inbox-role.ts";
 
 /**
- * The result for one entry. `already_stored`: the same id and body were stored before, or the id was done inline.
- * `conflict`: the id was stored before with another body, which is kept. `busy`: a receiver on the same tables handles the id right
- * now, and nothing was stored.
+ * The result for one entry. `already_stored`: the id was stored before, or done inline, and no other body is known.
+ * `conflict`: it was stored or done before with another body, which is not replaced. `busy`: a receiver on the same tables handles
+ * the id right now. Only `stored` has stored the entry.
  */
 export type PutResult = "stored" | "already_stored" | "conflict" | "busy";
 
@@ -14,9 +14,9 @@ export type PutResult = "stored" | "already_stored" | "conflict" | "busy";
  */
 export interface InboxWriter extends InboxRole {
   /**
-   * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`; otherwise the entry is a
-   * duplicate. An engine that does not know whether it had an entry answers `stored`. Resolves once the entries are durable. Rejects if it
-   * cannot store them, with `invalid_input` for an entry that no store could keep.
+   * Stores entries and answers one to one, in order. Bodies are compared only if both are as signed, or both `rebuilt`; otherwise a known id is
+   * `already_stored`. An engine that does not know whether it had an id answers `stored`. Resolves once the entries are durable. Rejects if it
+   * cannot store them, with `invalid_input` if a database could not store one of them: see `checkEntry`.
    */
   put(entries: readonly InboxEntry[]): Promise<readonly PutResult[]>;
 }

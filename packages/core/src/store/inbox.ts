@@ -13,7 +13,7 @@ export interface Rerunnable extends InboxRole {
   /**
    * Done → ready with the body, lane and `replay` of the entry, due immediately, with the count towards `maxAttempts` at 0 again; also if the id
    * was done inline. Answers one to one. True: the event was done, and no `put` or `rerun` with the same `replay.run` had made it ready before.
-   * False: the event was in another state, or this run has had it, and nothing changed. So each run makes an event ready only once, even if it
+   * False: the event was in another state or erased, or this run has had it, and nothing changed. So each run makes an event ready only once, even if it
    * calls again. Rejects with `invalid_input` for an entry without `replay`.
    */
   rerun(entries: readonly InboxEntry[]): Promise<readonly boolean[]>;
@@ -22,8 +22,8 @@ export interface Rerunnable extends InboxRole {
 /**
  * A durable store of events waiting for a worker, with all roles. One row is the dedupe record and the queue entry.
  *
- * An event goes from ready to leased, and then to done, unhandled or dead, or back to ready at a later time. An operator can
- * make an unhandled or dead event ready, and an import a done one. Each operation is atomic and uses the store's own time.
+ * An event goes from ready to leased, and then to done, unhandled or dead, or back to ready at a later time. An operator can make an
+ * unhandled or dead event ready, or a ready one dead, and an import a done one ready. Each operation is atomic and uses the store's own time.
  * Operations reject with a `WebhookError` of code `store_unavailable` when the store cannot answer.
  */
 export interface Inbox<Tx = unknown> extends InboxWriter, InboxQueue<Tx>, InboxAdmin, Rerunnable {}
@@ -40,13 +40,13 @@ export interface InboxRoles {
   readonly rerun: Rerunnable;
 }
 
-/** Whether the inbox states that it has this role. A bare `{ put }` states no roles. */
+/** Whether the inbox says that it has this role: `capabilities.roles`. A bare `{ put }` has none. */
 export function hasRole<Name extends InboxRoleName>(inbox: object, name: Name): inbox is InboxRoles[Name] {
   const { capabilities } = inbox as Partial<InboxRole>;
   return capabilities?.roles?.includes(name) === true;
 }
 
-/** Makes the entry of a delivery that the catalog has parsed. Unknown and invalid events are stored too. */
+/** Makes an entry of an event that the catalog has parsed. `type` and `event` may be null: invalid events are stored too. */
 export function inboxEntry(
   { type, event }: Pick<InboxEntry, "type" | "event">,
   { source, id, body, receivedAt, replay, key }: Omit<InboxEntry, "type" | "event" | "trace">,
@@ -94,7 +94,7 @@ async function putAndCheck(
   );
 }
 
-/** Calls the inbox's `put` and checks its answer. Rejects with `invalid_option` unless it is one result per entry. */
+/** Calls the inbox's `put` and checks its answer. Rejects as `put` does, and with `invalid_option` unless the answer is one result per entry. */
 export const putEntries: (
   inbox: Pick<InboxWriter, "put">,
   entries: readonly InboxEntry[],

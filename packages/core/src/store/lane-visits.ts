@@ -1,21 +1,21 @@
 import type { TakeOptions } from "./inbox-queue.ts";
 
-/** How a take has visited lanes. */
+/** The result of a take that has visited lanes. */
 export interface LaneVisit {
-  /** The lane at which the visit has ended; empty: at the last one. */
+  /** The lane at which the visit has ended. Empty: it has reached the last lane. */
   readonly upto: string;
   /** Whether the take has found an event in any lane. */
   readonly found: boolean;
 }
 
 /**
- * Where takes visit lanes next, and when: apart for each choice of types, so that a take of some types does not make a take of others skip
- * lanes.
+ * Decides where takes visit lanes next, and when: separately for each choice of types, so that a take of some types does not make a take of
+ * others skip lanes.
  */
 export interface LaneVisits {
-  /** The lane after which the next visit begins; empty for the first one. Null: this take leaves out all lanes, since there was just nothing in them. */
+  /** The lane after which the next visit begins; empty for the first one. Null: this take leaves out all lanes, since a visit has just found nothing. */
   after(options: TakeOptions): string | null;
-  /** Notes a take that has looked for events in lanes; `visit` is undefined if the nearest due rows were enough. */
+  /** Notes a take that has looked for events in lanes. `visit` is undefined if it read only the rows that were due first. */
   note(options: TakeOptions, visit: LaneVisit | undefined): void;
 }
 
@@ -30,8 +30,8 @@ const mostRestMs = 250;
 
 /**
  * For authors of inboxes whose takes visit some of the lanes at a time. While events wait behind others in thousands of lanes, a visit costs ten
- * times as much as a take: after one in vain, takes leave out lanes for a quarter of the time since the last event in one, at most for 250 ms.
- * Then `wake` is called if there are lanes that the visit has not reached, so that idle workers go on.
+ * times as much as a take. So after a visit that found none, takes leave out lanes: for a quarter of the time since a take last found an event in
+ * one, at most for 250 ms. If that visit has not reached the last lane, `wake` is called then, so that idle workers continue.
  */
 export function createLaneVisits(wake: () => void): LaneVisits {
   const places = new Map<string, Place>();

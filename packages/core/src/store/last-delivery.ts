@@ -4,8 +4,8 @@ import type { InboxEntry } from "./inbox-entry.ts";
 const everyMs = 10_000;
 
 /**
- * For authors of inboxes: returns a function that gives the time of the last delivery among entries that are being stored, if the inbox
- * is to note it for `gauges`: at most every ten seconds. Imports are no deliveries.
+ * For authors of inboxes: returns a function for the entries of each `put`. At most every ten seconds, it returns when the last delivery
+ * among them was received, to be noted for `gauges`; else undefined. Imports are no deliveries.
  */
 export function createDeliveryNotes(): (entries: readonly InboxEntry[]) => Date | undefined {
   let dueAt = Number.NEGATIVE_INFINITY;

@@ -1,9 +1,9 @@
 /** The common part of stores and inboxes: how they are set up and closed, and the sources whose ids they hold. */
 export interface Lifecycle {
   /**
-   * Asks the store each time. Resolves if it is reachable and its set-up is right, its tables included. Rejects with
-   * `store_unavailable`, or with the code of the mistake. Operations wait for the first success; await it yourself to find a mistake
-   * at start-up, and pass the store to `readinessHandler`.
+   * Asks the store each time. Resolves if the store is reachable and its set-up is right, its tables included. Rejects with
+   * `store_unavailable`, or with the code of the mistake. Operations make this check themselves until it has succeeded once; await it to
+   * find a mistake at start-up. `readinessHandler` calls it.
    */
   ready?(): Promise<void>;
 
@@ -14,8 +14,8 @@ export interface Lifecycle {
   migrate?(): Promise<void>;
 
   /**
-   * Where it keeps what it stores, for people, such as `Redis at localhost:6379`. Contains neither a user nor a password. Absent
-   * if it does not know.
+   * Where the store keeps its data, for people, such as `Redis at localhost:6379`. Contains neither a user nor a password. Absent
+   * if the store does not know.
    */
   readonly place?: string;
 
@@ -23,8 +23,8 @@ export interface Lifecycle {
   now?(): Promise<Date>;
 
   /**
-   * The sources of all ids that it holds, each once. An import asks for them, to refuse a source that is not among them. May
-   * take time in proportion to the number of ids. Absent if the store does not know.
+   * The sources of all ids that the store holds, each once. An import asks for them, to refuse a source that is not among them. May
+   * take time in proportion to the number of ids. Absent if the store cannot list them.
    */
   sources?(): Promise<readonly string[]>;
 
@@ -33,8 +33,8 @@ export interface Lifecycle {
 }
 
 /**
- * The time in ms since the Unix epoch by which the store says what is due: its own, else `machineMs`. The two differ if a server's clock differs
- * from this machine's.
+ * Resolves to the time by which the store decides what is due, in ms since the Unix epoch: the store's own time, or `machineMs` if it uses the
+ * clock of this machine.
  */
 export async function storeTimeMs(store: object, machineMs: number): Promise<number> {
   const there = await (store as Partial<Lifecycle>).now?.();

@@ -1,7 +1,7 @@
 import { WebhookError } from "../base/errors.ts";
 import type { EventKey } from "../event/event.ts";
 
-/** The last row of a page; the next page begins after it. */
+/** The place in a list after which the next page begins. */
 export interface ListCursor extends EventKey {
   /** When the event was received, in the form that the inbox compares. */
   readonly receivedAt: string;
@@ -12,7 +12,7 @@ export function writeCursor({ receivedAt, source, id }: ListCursor): string {
   return Buffer.from(JSON.stringify({ receivedAt, source, id })).toString("base64url");
 }
 
-/** Throws `invalid_input` for a text that `writeCursor` did not write. */
+/** Reads a cursor. Throws `invalid_input` for a text that `writeCursor` did not write. */
 export function readCursor(text: string): ListCursor {
   try {
     const { receivedAt, source, id } = JSON.parse(Buffer.from(text, "base64url").toString()) as ListCursor;

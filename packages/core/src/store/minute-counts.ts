@@ -24,15 +24,15 @@ export interface Minute extends MinuteCounts {
 /** For authors of inboxes: how long minutes are kept, in ms. */
 export const minutesKeptMs = 86_400_000;
 
-/** The counts that a process has not written yet. */
+/** Counts for one process, and keeps the counts until they are written. */
 export interface MinuteCounter {
   /** Counts the events that `put` has stored. */
   put(results: readonly PutResult[]): void;
-  /** Counts the settlements that took effect: `held` says, in the same order, which lease was still held. */
+  /** Counts the settlements whose lease was still held: `held` says so for each, in the same order. */
   settled(settlements: readonly Pick<StoredEnding, "state">[], held: readonly boolean[]): void;
   /** Counts the events that an operator gave up. */
   gaveUp(events: number): void;
-  /** Writes what is left. */
+  /** Writes the counts that are not written yet. */
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ const zero: MinuteCounts = { stored: 0, done: 0, retried: 0, dead: 0 };
 
 /**
  * For authors of inboxes. Counts what `put`, `settle` and `giveUp` do. At most every 10 s it passes the new counts to `add`, which adds them to the
- * current minute. If `add` fails, the counts are added to a later minute. A process that is killed loses its unwritten counts, so use them
+ * current minute. If `add` fails, they are passed again later. A process that is killed loses its unwritten counts, so use them
  * for plots only.
  */
 export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>): MinuteCounter {
@@ -64,7 +64,7 @@ export function createMinuteCounter(add: (counts: MinuteCounts) => Promise<void>
     }
   }
 
-  /** Writes the counts once the write before has ended. */
+  /** Writes the counts once the previous write has ended. */
   function writeNext(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;

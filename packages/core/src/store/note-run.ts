@@ -3,8 +3,8 @@ import { hasRole } from "./inbox.ts";
 import type { RunNote } from "./run-note.ts";
 
 /**
- * Notes a run that has ended in the inbox that it has filled, if its target is one with a role for operators. A note that the inbox does not
- * keep is logged: the run has ended either way.
+ * Writes the note of a run that has ended into its target, if that is an inbox with a role for operators. Logs a failure instead of
+ * rejecting: the run has ended either way.
  */
 export async function noteRun(
   target: unknown,

@@ -15,7 +15,7 @@ export interface PauseOptions {
   until?: Date;
   /** Who pauses, for other operators: at most 200 characters. Default: no name. */
   by?: string;
-  /** The catalog that has the types. Default: the eSIM catalog. */
+  /** The catalog in which `types` must be. Default: the eSIM catalog. */
   catalog?: {
     /** All event types that it has a schema for. */
     readonly types: readonly string[];
@@ -30,7 +30,7 @@ export interface Pause {
   readonly reason: string;
   /** When it began, by the inbox's time. */
   readonly since: Date;
-  /** When it ends by itself. Null: it lasts until `resume`. */
+  /** When it ends by itself, by the inbox's time. Null: it lasts until `resume`. */
   readonly until: Date | null;
   /** Who pauses, as the operator wrote. Null: no name was given. */
   readonly by: string | null;
@@ -60,7 +60,7 @@ function hasTypes(value: unknown): boolean {
   return Array.isArray((value as Partial<PauseSettings["catalog"]> | null)?.types);
 }
 
-/** For authors of inboxes. Validates the options and returns one pause per type. Throws the same errors as `InboxAdmin.pause`. */
+/** For authors of inboxes. Validates the options and returns one pause per type, or one of all types. Throws the errors of `InboxAdmin.pause`. */
 export function readPauses(options: PauseOptions): readonly NewPause[] {
   const { types = [null], reason, until = null, by = null, catalog } = parseOptions("pause", shape, options);
   const named = types.filter((type) => type !== null);
@@ -88,8 +88,8 @@ export function refuseTypes(where: "pause" | "resume", types: readonly string[] 
 }
 
 /**
- * For authors of inboxes that hold the events of paused types: holds them, or lets them go, once the pause is stored or ended. Logs a failure
- * instead of rejecting, since the change is in effect: takes leave out paused types, and workers do the rest.
+ * For authors of inboxes that hold the events of paused types. Calls `hold`, which holds the events of a stored pause, or lets those of an ended
+ * one go. Logs its failure instead of rejecting, since the pause is stored or ended already: workers hold or let go the rest as they take events.
  */
 export async function holdAndLog(logger: Logger, hold: () => Promise<void>): Promise<void> {
   try {

@@ -1,9 +1,9 @@
 import type { Logger } from "../base/logger.ts";
 import { warnOfSetup } from "../base/safe-logger.ts";
 
-/** Deletes what has ended, one slice at a time. */
+/** Deletes data whose retention has ended, one slice at a time. */
 export interface Purger {
-  /** Deletes a slice, unless it is too early or another slice is being deleted. Rejects as `purge` does. */
+  /** Deletes a slice if one is due and none is being deleted. Rejects as `purge` does. */
   purgeIfDue(): Promise<void>;
   /** The time until the next slice is due, in ms. */
   waitMs(): number;
@@ -14,8 +14,8 @@ const pauseByWork = 9; // so a tenth of the time is for purging
 const everyMs = 60_000;
 
 /**
- * For authors of stores: calls `purge` with a limit, once a minute. While it resolves to the limit, there may be more: then the
- * next slice waits nine times as long as the last one took, so a large import whose retention ends slows down nothing else.
+ * For authors of stores: calls `purge` with a limit, at most once a minute. If it resolves to the limit, there may be more: then the
+ * next slice is due after nine times the time that this one took, so a large import whose retention ends slows down nothing else.
  */
 export function createPurger(purge: (limit: number) => Promise<number>): Purger {
   let nextAt = 0;
@@ -48,9 +48,9 @@ const hourMs = 3_600_000;
 const longestHoldMs = 86_400_000;
 
 /**
- * The memory to keep when the store's clock shows `nowMs`. `expectedMs` is what it should show by this process's monotonic clock; undefined if
- * this process has not looked before. A clock that is more than an hour ahead of that, and of the last purge of any process, holds
- * purging for as long as it is ahead, 24 hours at most. A clock that is set back keeps what is left of a hold: it may still be ahead.
+ * Returns the memory to keep when the store's clock shows `nowMs`. `expectedMs` is the time that it should show by this process's monotonic clock;
+ * undefined if this process has not looked before. If the clock is more than an hour ahead of that, and of the last purge of any process, purging
+ * is held for as long as the clock is ahead, 24 hours at most. If the clock was set back, the rest of a hold stays: the clock may still be ahead.
  *
  * To a process that has not looked before, a pause in which nothing ran looks like a jump. Such a process can begin a hold but not extend one;
  * otherwise a store used only by short processes would never be purged.
@@ -75,8 +75,8 @@ export interface PurgeSteps {
   /** The time by the clock that decides about retentions, and the memory that is kept of that clock. */
   look(): Promise<{ readonly nowMs: number; readonly kept: PurgeClock | undefined }>;
   /**
-   * Keeps `next` in place of `kept`, then deletes at most `limit` rows whose retention had ended at `next.seenMs`. Resolves to how many, or to
-   * undefined if another process has replaced `kept` since the look.
+   * Keeps `next` in place of `kept`, then deletes at most `limit` rows, or bodies, whose retention had ended at `next.seenMs`. Resolves to how
+   * many, or to undefined if another process has replaced `kept` since the look.
    */
   forget(limit: number, next: PurgeClock, kept: PurgeClock | undefined): Promise<number | undefined>;
 }

@@ -1,4 +1,4 @@
-/** An import, or a pass of reconcile, that has ended: what an inbox keeps of it for operators. */
+/** The note of an import, or of a pass of reconcile, that has ended. An inbox keeps it for operators. */
 export interface RunNote {
   /** Whether it was an import or a pass of reconcile. */
   readonly kind: "import" | "reconcile";
@@ -14,7 +14,7 @@ export interface RunNote {
   readonly outcome: string;
   /** How many records it has read, and what became of them. */
   readonly ledger: Readonly<Record<string, number>>;
-  /** When the service last got a 401 for a delivery, as far as the pass has read. Absent if it got none, and for an import. */
+  /** When the last delivery was sent that got a 401, as far as the pass has read. Absent if none did, and for an import. */
   readonly refusedAt?: Date;
 }
 

@@ -4,10 +4,10 @@ import type { StateStore } from "./state-store.ts";
 const placed = Symbol.for("esim-webhooks.state-in-environment"); // shared by several copies of this package
 
 /**
- * The states of one environment of the API, in a store that both may share: in the test environment, their names begin with `test.`.
- * `reconcile`, `requestSupportReplay` and rotations do this by the environment of their client, and all else by `ESIM_ENVIRONMENT`. Call it
- * where neither of them names the environment. If it is called twice for a state, the first call decides. Throws `invalid_option` for another
- * `ESIM_ENVIRONMENT`.
+ * Returns the states of one environment of the API, in a store that both environments may share: in the test environment, their names begin
+ * with `test.`. `reconcile`, `requestSupportReplay` and rotations do this by the environment of their client, and functions without a client
+ * by `ESIM_ENVIRONMENT`. Call it yourself if that is not set, and for `stateKeySource`. If it is called twice for a state, the
+ * first call decides. Throws `invalid_option` for another `ESIM_ENVIRONMENT`.
  * @param state the shared store
  * @param environment the environment. Default: `ESIM_ENVIRONMENT`, else production
  */

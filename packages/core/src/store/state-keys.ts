@@ -5,11 +5,11 @@ import { checkStateName, type StateStore } from "./state-store.ts";
 import { durableStores } from "./store-options.ts";
 
 /**
- * Keeps keys in a state store, for receivers on many machines: Postgres, Redis, SQLite, a folder. Secrets are stored as they are, so
- * anyone who reads the database can sign as the sender does.
+ * Keeps signing keys in a state store, for many receivers: on many machines with Postgres or Redis, on one with SQLite or a folder. Secrets
+ * are stored as they are, so anyone who reads the store can sign as the sender does.
  *
- * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys. `write` rejects with
- * `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.
+ * Throws `invalid_input` for an invalid name. `load` rejects with `invalid_secret` while there are no keys, or if one is invalid. `write`
+ * rejects with `invalid_option` if the store is not durable: the only copy of a secret must survive a crash.
  * @param store where the state is kept
  * @param options the name of the state
  */

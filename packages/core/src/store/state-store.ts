@@ -12,17 +12,17 @@ export interface StoredState {
 }
 
 /**
- * Small durable state that several processes change: the steps of a rotation, watermarks, who the single runner is.
+ * Small states that several processes change, such as the steps of a rotation, watermarks, or which process is the single runner.
  * A name is 1 to 128 visible ASCII characters. A value is plain JSON of at most 64 KiB; `read` returns it unchanged.
  *
- * A state has no expiry. To elect a single runner, let it write at intervals. When another process has seen the same version
- * for a whole lease, by its own monotonic clock, the place is free, and the first one to write takes it.
+ * A state has no expiry. To elect a single runner, let the runner write at intervals. When another process has seen the same version
+ * for a whole lease, by its own monotonic clock, the runner's place is free, and the first process to write takes it.
  *
  * Operations reject with a `WebhookError`: `invalid_input` for an invalid name or value, `store_unavailable` when the store
  * cannot answer. After a `write` that rejected, read again: it may have taken effect.
  */
 export interface StateStore extends Lifecycle {
-  /** Its guarantees. */
+  /** The guarantees of this store. */
   readonly capabilities: Pick<StoreCapabilities, "durable" | "multiProcess">;
 
   ready(): Promise<void>;
@@ -51,7 +51,7 @@ export function checkStateName(name: string): void {
   );
 }
 
-/** For authors of stores. The value as JSON text. Throws `invalid_input` for a value that JSON would change. */
+/** For authors of stores. Returns a value as JSON text. Throws `invalid_input` for a value that JSON would change, or of more than 64 KiB. */
 export function encodeState(value: unknown): string {
   const text = jsonOf(value);
   if (text === undefined) {

@@ -9,31 +9,31 @@ export interface StoreGuardOptions {
   readonly name: string;
   /** How long one operation may take, in ms. */
   readonly timeoutMs: number;
-  /** Gets a line for a mistake in the set-up. */
+  /** Gets one line for the first mistake in the set-up. */
   readonly logger: Logger;
   /** The part that the store talks to, for messages. Default `"server"`. */
   readonly backend?: "server" | "file";
   /** Checks the server's set-up before the first operation. Rejects with a `WebhookError` for a mistake. */
   check(signal: AbortSignal): Promise<void>;
-  /** The error to reject with in place of `store_unavailable`, if the cause is known. */
+  /** Returns the error to reject with in place of `store_unavailable`, if the cause is known. */
   explain?(error: unknown): WebhookError<string> | undefined;
 }
 
-/** Makes a store check its set-up, answer in time, and reject only with a `WebhookError`. */
+/** Checks the set-up of a store, limits the time of its operations, and makes them reject only with a `WebhookError`. */
 export interface StoreGuard {
-  /** Runs the check each time. Concurrent calls share one. */
+  /** Runs the check, within the timeout, at each call. Concurrent calls share one check. */
   ready(): Promise<void>;
-  /** Runs one operation with the timeout, once a check has passed. `signal` aborts when the timeout has passed. */
+  /** Runs one operation with the timeout. If no check has passed yet, runs the check first. `signal` aborts at the timeout. */
   run<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs one operation with the timeout, without the check: it may be asked of a store that is not set up yet. */
   runUnready<T>(operation: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** Runs an operation without check and timeout, such as migrations. */
   runUnchecked<T>(operation: () => Promise<T>): Promise<T>;
-  /** Rejects all further operations, and runs `free` once. */
+  /** Rejects all further operations, and runs `free` once, after a running check. */
   close(free: () => Promise<void>): Promise<void>;
 }
 
-/** The places to look at when a store does not work. */
+/** The remedies of `store_unavailable` errors. */
 const remedies = {
   server: {
     failed: "See the error's cause: the server may be down, or its URL or credentials may be wrong.",

@@ -5,7 +5,7 @@ import { warnOfSetup } from "../base/safe-logger.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-/** Replays reach back 7 days, retries 15 h 51 min 30 s more, and both take time: with less than 8 days, duplicates can run. */
+/** The sender replays events of the last 7 days, and retries for 15 h 51 min 30 s: with less than 8 days, a done event can run again. */
 export const shortestSafeRetentionMs: number = 8 * dayMs;
 
 /** The stores, inboxes and states that are durable, for remedies. */
@@ -17,8 +17,8 @@ const longestSpreadMs = 6 * 60 * 60 * 1000;
 /** The options of every dedupe store. */
 export interface StoreOptions {
   /**
-   * How long done ids are remembered at least, in ms. Each id is kept a little longer (up to a twentieth, at most 6 hours), so
-   * that not all end together. Default 30 days. Below 8 days, replays can run again.
+   * How long done ids are remembered at least, in ms. Most stores keep each id a little longer (up to a twentieth, at most 6 hours), so
+   * that not all end together. Default 30 days. With less than 8 days, a done event can run again when the sender replays it.
    */
   retentionMs?: number;
   /** Gets the log lines: `consoleLogger()`, pino, or anything of their shape. Default: silent. */
@@ -32,8 +32,8 @@ export const storeShape: OptionsShape<Required<StoreOptions>> = {
 };
 
 /**
- * For how long to remember what is done now, in ms: a whole number, `retentionMs` or up to a twentieth more, and at most 6 hours more.
- * It differs from call to call, so that what was done in a short time, as by an import, does not end all together.
+ * Returns for how long to remember an id that is done now, in ms: `retentionMs`, and at random up to a twentieth more, at most 6 hours.
+ * So the retentions of ids that were done in a short time, as by an import, do not end together.
  */
 export function spreadRetention(retentionMs: number): number {
   return retentionMs + Math.floor(Math.random() * Math.min(retentionMs / 20, longestSpreadMs));

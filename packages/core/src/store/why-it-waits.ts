@@ -3,7 +3,7 @@ import type { WorkerPresence } from "./inbox-figures.ts";
 import type { Pause } from "./pause.ts";
 import type { LaneHolder, StoredEvent } from "./stored-event.ts";
 
-/** The causes for which an event may wait. */
+/** The facts, besides the event itself, that can explain why it waits. */
 export interface Circumstances {
   /** The present time, in ms since the Unix epoch. */
   readonly now: number;

@@ -23,7 +23,7 @@ export interface InFlightOptions {
   readonly logger: Logger;
   readonly watch: LoopWatch;
   runEvent(lease: WorkerLease): Promise<Ended>;
-  /** Called when a handler of this group has ended. */
+  /** Called when a handler has ended. `group`: see `WorkerLease`. */
   onFree(group: string | null): void;
   /** Called when an event is settled, or its lease is lost. */
   onEnded(): void;
@@ -38,11 +38,11 @@ export interface InFlightEvents {
    * or to false after another `leaseMs` or when the worker stops.
    */
   startAlone(taken: TakenEvent, takenAt: number, group: string | null): Promise<boolean>;
-  /** How many handlers run, of one group or of all. */
+  /** How many handlers have not ended, of one group or of all. A waiting suspect's handler is included. */
   running(group?: string): number;
   /** How many events are not settled yet, those with a running handler included. */
   unsettled(): number;
-  /** Waits at most `ms` for all events to be settled. Then aborts the running handlers, and gives their events back. */
+  /** Waits at most `ms` for all events to be settled. Then aborts the handlers that have not ended, and gives their events back. */
   stop(ms: number): Promise<void>;
 }
 
@@ -77,7 +77,7 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
     }
   }
 
-  /** Runs the handler once the event may start, unless the worker stops before. */
+  /** Runs the handler after `turn`. If the worker stops before, gives the event back. */
   async function runInTurn(lease: WorkerLease, turn: Promise<unknown>): Promise<Ended> {
     await turn;
     return signal.aborted ? { ending: { state: "given_back" } } : run(lease);
@@ -116,8 +116,8 @@ export function createInFlight(options: InFlightOptions): InFlightEvents {
   }
 
   /**
-   * Makes an event ready again, as if it had not been taken. If that fails, its lease expires. Resolves to whether the end
-   * of the lease was published; if not, its handler may have committed it, which `finish` knows.
+   * Makes an event ready again without counting a try. If the inbox does not answer, its lease expires. Resolves to whether
+   * this has published its end. Otherwise the lease was not held: its handler may have committed, and `finish` publishes the end.
    */
   async function giveBack(lease: WorkerLease): Promise<boolean> {
     const ending = { state: "given_back", started: lease.handler === "running" } as const;

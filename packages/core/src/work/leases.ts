@@ -7,11 +7,11 @@ export interface WorkerLease extends Lease {
   readonly taken: TakenEvent;
   /** When `take` was called, by `performance.now()`. */
   readonly takenAt: number;
-  /** The event type whose limit it counts towards, if its type has one. */
+  /** The event's type, if `typeLimits` has it. Otherwise null. */
   readonly group: string | null;
-  /** How far the handler is: a suspect waits until it is alone. From `running` on, it may have had an effect. */
+  /** How far the handler is. A suspect's handler waits until it is alone. From `running` on, it may have had an effect. */
   handler: "waiting" | "running" | "ended";
-  /** Set by a worker that stops. Resolves to whether the end of the lease was published. */
+  /** Set by a worker that stops. Resolves to whether `giveBack` has published the end of the lease. */
   givenBack?: Promise<boolean>;
 }
 
@@ -26,8 +26,8 @@ export interface WorkerLeases {
 }
 
 /**
- * Renews leases, all in one call, every third of `leaseMs`. A lease is lost when the inbox says so, or when no renewal
- * has succeeded for `leaseMs`: another worker may have it by then.
+ * Renews leases every third of `leaseMs`, in one call for all that have used up a quarter of it. A lease is lost when the inbox says
+ * so, or when no renewal has succeeded for `leaseMs`: another worker may have the event by then.
  */
 export function keepLeases(
   inbox: Pick<InboxQueue, "extend">,

@@ -22,8 +22,8 @@ export function createIdentity(): WorkerIdentity {
 const reportEveryMs = 10_000;
 
 /**
- * Reports to the inbox every ten seconds, until the signal aborts, and logs the pauses that have begun or ended since. An inbox that does
- * not answer misses a report.
+ * Reports to the inbox every ten seconds, until the signal aborts, and logs the pauses that have begun or ended since the last report. Ignores
+ * a report that fails.
  */
 export async function keepPresent(
   inbox: Pick<InboxQueue, "report" | "capabilities">,
@@ -57,7 +57,7 @@ function createPauseLog(inbox: Pick<InboxAdmin, "paused">, logger: Logger): () =
   };
 }
 
-/** A text that identifies a pause. If a type is paused again, it is another text. */
+/** Returns a text that identifies a pause. Another pause of the same type has another text. */
 function nameOf({ type, since, until, reason, by }: Pause): string {
   return JSON.stringify([type, since, until, reason, by]);
 }

@@ -20,7 +20,7 @@ import type { Ending } from "../store/ending.ts";
 import type { InboxQueue, TakenEvent } from "../store/inbox-queue.ts";
 import type { WorkerLease } from "./leases.ts";
 
-/** How the run of a taken event ended, and whether its transaction has stored that already. */
+/** How a taken event ended, and whether the transaction of its handler has stored that already. */
 export interface Ended {
   readonly ending: Ending;
   readonly isStored?: boolean;
@@ -148,7 +148,7 @@ export function reportEnd(logger: Logger, lease: WorkerLease, ending: Ending): v
   reportEnding(logger, ending, { ...facts, waitMs }, spanIds);
 }
 
-/** Warns of the first failure and the first dead event, for a worker without a logger. */
+/** Warns of the first failed handler and the first dead event of the process, for a worker without a logger. */
 function warnOfFailure(ending: Ending): void {
   if (ending.state === "dead")
     warnOnce(

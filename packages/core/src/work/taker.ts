@@ -14,13 +14,13 @@ export interface TakerOptions {
 /** Takes events, and starts their handlers. */
 export interface Taker {
   /**
-   * Takes one suspect and handles it alone: if it crashes the process, no other handler dies with it. Resolves to how long, in ms, the other
-   * events have before the next suspect: as long as this one took, or undefined if there was none.
+   * Takes one suspect and handles it alone, for at most `leaseMs`: if it crashes the process, no other handler dies with it. Resolves to the
+   * time, in ms, for other events before the next suspect: as long as this one took, or `leaseMs` if it still runs. Undefined: none.
    */
   takeSuspect(inFlight: InFlightEvents): Promise<number | undefined>;
-  /** Fills the free places with events; types with a limit are taken separately. Resolves to whether more may be due. */
+  /** Fills the free slots with events; types with a limit are taken separately. Resolves to whether more may be due. */
   takeSome(inFlight: InFlightEvents, signal: AbortSignal): Promise<boolean>;
-  /** How long ago the inbox last answered, in ms; null before the first time. */
+  /** How long ago the inbox last answered a `take`, in ms; null before the first time. */
   sinceLastTakeMs(): number | null;
 }
 

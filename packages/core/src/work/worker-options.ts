@@ -20,11 +20,11 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
   concurrency?: number;
   /** How many handlers of one type run at the same time: `{ "esim.balance.updated": 2 }`. Default: only `concurrency`. */
   typeLimits?: { readonly [Type in keyof Data & string]?: number };
-  /** How long a crashed worker blocks an event for the others, in ms; renewed while a handler runs. Default 30,000. */
+  /** How long a lease lasts, in ms: a crashed worker blocks its events that long. Leases are renewed while handlers run. Default 30,000. */
   leaseMs?: number;
   /**
    * How many times an event is tried before it is dead. A try counts even if its worker crashes, but not if the handler called
-   * `retryLater`; `context.attempt` counts that one, too. An operator's retry starts the count again. Default 20.
+   * `retryLater`; `context.attempt` includes those, too. A redrive by an operator starts the count again. Default 20.
    */
   maxAttempts?: number;
   /**
@@ -32,7 +32,7 @@ export interface WorkerOptions<Data = EsimEvents> extends TimeLimitOptions<Data>
    * 86,400,000: a day.
    */
   maxWaitMs?: number;
-  /** How long to wait after a failure, at most a day. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
+  /** How long to wait after a failure, in ms, at most a day. Default: full jitter, up to 1 s after the first failure, doubling up to 15 minutes. */
   backoff?: Backoff;
   /** How long to wait before asking an empty inbox again, in ms, plus or minus up to a half. Default 1,000. */
   pollMs?: number;
@@ -55,7 +55,7 @@ type WorkerSettings = SettingsOf<
 > &
   TimeLimitSettings & { typeLimits: Record<string, number> };
 
-/** The pauses of a worker whose option `backoff` is left out, or fails. */
+/** The backoff of a worker whose option `backoff` is left out, or fails. */
 export const defaultBackoff: Backoff = fullJitter({ baseMs: 1000, capMs: 15 * 60_000 });
 
 export const workerShape: OptionsShape<WorkerSettings> = {

@@ -24,8 +24,8 @@ import { defaultBackoff, readWorkerOptions, type WorkerOptions } from "./worker-
 export interface Worker {
   /**
    * Takes and handles events until `signal` aborts. Then it takes no more and gives handlers `shutdownMs` to finish. It
-   * aborts the signals of those that have not finished, makes their events ready again without counting the attempt, and
-   * resolves. Call it once. Rejects with `invalid_option` without a signal.
+   * aborts the signals of those that have not finished, makes their events ready again without counting a try towards
+   * `maxAttempts`, and resolves. Call it once. Rejects with `invalid_option` without a signal.
    */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
   /**
@@ -34,13 +34,13 @@ export interface Worker {
    */
   sinceLastTakeMs(): number | null;
   /**
-   * False while as many abandoned handlers run as the worker has slots: it takes nothing until one of them ends. Restart the process
+   * False while at least as many abandoned handlers run as the worker has slots: until fewer run, it takes nothing. Restart the process
    * then, as with `livenessHandler`.
    */
   isHealthy(): boolean;
   /**
-   * How many handlers it can run at the same time, how many of these places are in use, and how many abandoned handlers still run: fewer than
-   * twice `concurrency`. It takes nothing once `concurrency` of them run, but handlers that run at that time can be abandoned, too.
+   * `concurrency`: how many handlers it can run at the same time. `running`: how many run, without abandoned ones. `abandoned`: how many abandoned
+   * ones still run, fewer than twice `concurrency`: from `concurrency` on it takes nothing, but handlers that run then can be abandoned, too.
    */
   slots(): { readonly concurrency: number; readonly running: number; readonly abandoned: number };
 }
@@ -117,7 +117,7 @@ export function createWorker<Data = EsimEvents, Tx = unknown>(
     wasStuck = isStuck();
   }
 
-  /** Purges the inbox while the handlers run, until the signal aborts. */
+  /** Purges the inbox each time that a slice is due, until the signal aborts. */
   async function keepPurged(signal: AbortSignal): Promise<void> {
     const purger = createPurger((limit) => inbox.purge(limit));
     while (!signal.aborted) {
