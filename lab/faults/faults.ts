@@ -333,7 +333,7 @@ export const faults: readonly Fault[] = [
   {
     name: "a late 401 throws away the token that another caller has renewed",
     file: "packages/client/src/auth/tokens.ts",
-    before: "if (held?.accessToken !== token) return; // another caller has renewed it",
+    before: "if (held?.accessToken !== token) return;",
     after: "if (held === undefined) return;",
     checks: ["packages/client/test/auth/tokens.test.ts"],
   },
