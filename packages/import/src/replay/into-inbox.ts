@@ -29,7 +29,7 @@ const forced: Verdict = { fate: "stored", isForced: true };
 /** The default lease of a receiver's claim, and some time for the clocks. */
 const claimMs = 31_000;
 
-/** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
+/** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option` if the inbox cannot `force`. */
 export function intoInbox(
   inbox: Pick<InboxWriter, "put">,
   options: IntoInbox,
@@ -66,7 +66,7 @@ export function intoInbox(
     return entries.map((entry, index) => later.get(entry) ?? (results[index] as PutResult));
   }
 
-  /** Runs done events again with `force`. Resolves to the entries that will run. */
+  /** With `force`, makes done events ready again. Resolves to their entries. */
   async function runAgain(
     entries: readonly InboxEntry[],
     results: readonly PutResult[],
@@ -81,7 +81,7 @@ export function intoInbox(
   }
 
   return (run) => ({
-    batchSize: 2000, // a transaction in SQLite: with 350, random ids make it write twice as many pages for each event
+    batchSize: 2000, // one transaction in SQLite per batch: with batches of 350, random ids make it write twice as many pages for each event
     atOnce: 2,
     mayRefuse: true,
     prepare(event) {

@@ -12,7 +12,7 @@ export interface ImportMessage {
   readonly run: string;
   /** The name of the endpoint that received the events. */
   readonly source: string;
-  /** Whether nothing was stored or handled: the ledger counts what would be. */
+  /** Whether nothing is stored or handled: `stored` in the ledger counts the events that would be passed to the target. */
   readonly dryRun: boolean;
   /**
    * - `damaged`: the rest of the dump could not be read
@@ -51,7 +51,7 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   );
 }
 
-/** How a replay ended that did not fail. */
+/** The ending of a replay that did not fail. */
 export type ReplayEnding = Exclude<ImportMessage["outcome"], "running" | "failed">;
 
 /** Reports to the listener and to the channel. */
