@@ -190,7 +190,7 @@ function batchAttributes(
 
 const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** A link to the span that stored the event. */
+/** Returns a link to the span that stored the event, if its trace is known. */
 function linksTo(stored: string | null | undefined, attributes: Attributes = {}): Link[] {
   const [, traceId, spanId, flags] = traceparent.exec(stored ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return [];
