@@ -75,7 +75,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   const handle: SpanOf<HandleMessage> = {
     ...messaging("process"),
     kind: SpanKind.CONSUMER,
-    // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
+    // the request that stored the event has ended; on BullMQ, only the stored trace shows that a request stored it
     links: ({ by, trace: stored }) => (by === "worker" || stored !== undefined ? linksTo(stored) : undefined),
     describe: ({ source, id, type, attempt, replayed, outcome }) => ({
       "messaging.message.id": id,

@@ -71,7 +71,7 @@ export function createCsvReader(
     const text = textOf(bytes);
     if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
     header ??= text;
-    if (text === header) return; // it occurs again where files were joined
+    if (text === header) return; // the header occurs again where files were joined
     if (isRest) {
       isRest = false;
       records.fault("not_a_record", "cut: bytes before it are missing", { offset, line, text });

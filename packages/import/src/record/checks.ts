@@ -161,7 +161,7 @@ function unsigned(): WebhookError<ImportErrorCode> {
   );
 }
 
-/** The catalog's judgement on an event. `threw`: its schema threw, so a handler cannot run, and the event can be tried again. */
+/** The catalog's verdict on an event. `threw`: its schema threw, so no handler can run; the event can be tried again. */
 export type ReadEvent =
   | Parsed<Record<string, unknown>>
   | { readonly kind: "threw"; readonly type: string | null; readonly event: null };

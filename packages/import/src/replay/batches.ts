@@ -120,7 +120,7 @@ export function createInOrder<Work, Result>(
   let wake = () => {};
 
   async function settleDone(): Promise<void> {
-    if (isSettling) return; // that loop comes to this result too
+    if (isSettling) return; // the loop that runs settles this result too
     isSettling = true;
     for (let head = queue[0]; head?.done !== undefined; head = queue[0]) {
       await settle(head.work, head.done.result); // if it fails, isSettling stays true, and nothing after it is settled

@@ -48,7 +48,7 @@ export function intoInbox(
     });
   }
 
-  /** Stores entries. If a receiver on the same tables handles some of them inline, waits once for the end of its claim. */
+  /** Stores entries. If a receiver on the same tables handles some of them inline, waits once until the receiver's claims have ended. */
   async function store(entries: readonly InboxEntry[], run: string): Promise<readonly PutResult[]> {
     const results = await putEntries(inbox, entries);
     const busy = entries.filter((_, index) => results[index] === "busy");
@@ -61,7 +61,7 @@ export function intoInbox(
     const listener = signal && addAbortListener(signal, () => stop());
     await createDeadline(claimMs).before(stopped);
     listener?.[Symbol.dispose]();
-    signal?.throwIfAborted(); // the next run has them all again
+    signal?.throwIfAborted(); // the next run gets these entries again
     const later = new Map((await putEntries(inbox, busy)).map((result, index) => [busy[index], result]));
     return entries.map((entry, index) => later.get(entry) ?? (results[index] as PutResult));
   }

@@ -35,8 +35,8 @@ export interface ImportMessage {
 const importNotice: Channel<unknown, ImportMessage> = createNotice("import");
 
 /**
- * Watches every import and replay in this process: its progress, at most ten times a second, and its end. What they put
- * into an inbox and what their handlers do is seen by `observe` of core. A listener that throws or rejects changes nothing
+ * Watches every import and replay in this process: its progress, at most ten times a second, and its end. `observe` of core
+ * shows the events that they put into an inbox, and their handlers. A listener that throws or rejects changes nothing
  * else: the first such error becomes a Node.js process warning.
  *
  * Throws `invalid_option` if the listener is not a function. Returns a function that stops watching.
