@@ -23,9 +23,9 @@ export interface QueueMessage {
   readonly body: unknown;
   /** The number of this attempt, from 1. */
   readonly attempts: number;
-  /** The event has been handled: the message is deleted. */
+  /** Deletes the message: its event needs no other attempt. */
   ack(): void;
-  /** The message is delivered again after the delay, in seconds. */
+  /** Has the message delivered again after the delay, in seconds. */
   retry(options: { readonly delaySeconds: number }): void;
 }
 

@@ -59,7 +59,7 @@ async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Prom
   const below = receiver.hasEndpoints ? [`${path.replace(/\/$/, "")}/*`] : [];
   const urls = [...spellingsOf(path, app), ...below];
   for (const url of urls) {
-    // the app keeps its own routes for other methods, and the rest is answered 405
+    // the app keeps its own routes for other methods; all methods without one are answered 405
     const isFree = (method: string) => !app.hasRoute({ method, url: `${app.prefix}${url}` });
     const others = app.supportedMethods.filter((method) => method !== "POST" && isFree(method));
     app.route({ ...route, method: ["POST", ...others], url });
@@ -93,7 +93,7 @@ function logOf({ log }: FastifyInstance): FastifyBaseLogger | undefined {
   return log.error === log.trace ? undefined : log;
 }
 
-/** Fastify 5 has moved the option. */
+/** Fastify 5 has moved the option into `routerOptions`. */
 interface RouterConfig {
   readonly ignoreTrailingSlash?: boolean;
   readonly routerOptions?: { readonly ignoreTrailingSlash?: boolean };

@@ -19,22 +19,22 @@ interface Place extends Pick<Position, "record"> {
 export interface Checkpoint {
   readonly run: string;
   readonly tally: ReplayCounts;
-  /** The position of the last settled record. It distinguishes this dump from one that only begins the same. Null before the first. */
+  /** The position of the last settled record. It distinguishes dumps with the same first bytes. Null before the first. */
   readonly last: Place | null;
-  /** The part of the dump that was read: all settled records, and more. If these bytes have changed, it is another dump. */
+  /** The part of the dump that was read: all settled records, and more. A dump with other bytes there is another dump. */
   readonly read: Prefix;
-  /** The length of the rejects file. */
+  /** How many bytes of the rejects file are of this import. An earlier import may have left more after them. */
   readonly rejectsBytes: number;
 }
 
 /**
- * The file of one import. Two imports may be given the same file: the one that comes later takes it over, and from then on
- * the other one's calls reject with `checkpoint_in_use`, so that neither continues from what the other has counted.
+ * The file of one import. If a second import loads the file, it takes the file over: from then on, `check` and `save` of the first
+ * import reject with `checkpoint_in_use`, so that neither continues from what the other has counted.
  */
 export interface CheckpointFile {
   /**
-   * The checkpoint of the previous run, if there is one. From now on, the file is this import's. Rejects with
-   * `checkpoint_mismatch` when it is of another import, and with `foreign_file` when another user can change it.
+   * Resolves to the checkpoint of the previous run, if there is one, and takes the file over. Rejects with `checkpoint_mismatch`
+   * if it is of another dump, other options or another version, and with `foreign_file` for a link or another user's file.
    */
   load(): Promise<Checkpoint | undefined>;
   save(checkpoint: Checkpoint): Promise<void>;
@@ -77,7 +77,7 @@ const fileShape = z.strictObject({
 /** A file that each save replaces as a whole, so that it is never half-written. */
 export function checkpointFile(path: string, dump: string, options: string): CheckpointFile {
   const owner: string = randomUUID();
-  let lastOwner: string | undefined; // the owner that the file had when this import last read or wrote it
+  let lastOwner: string | undefined; // the owner that this import has written last
 
   async function contents(): Promise<string | undefined> {
     try {
@@ -145,7 +145,7 @@ function inUse(path: string): WebhookError<ImportErrorCode> {
   );
 }
 
-/** The import that takes a file over removes it when it has ended. */
+/** The error for a file that is gone. An import that takes a file over removes it at its end. */
 function removed(path: string): WebhookError<ImportErrorCode> {
   return new WebhookError<ImportErrorCode>(
     "checkpoint_in_use",
@@ -154,7 +154,7 @@ function removed(path: string): WebhookError<ImportErrorCode> {
   );
 }
 
-/** A hash of the options that decide the fate of a record. The secret is not among them. */
+/** Returns a hash of the options that must stay the same when an import continues. The secret may change. */
 export function optionsFingerprint(settings: ImportSettings, target: string): string {
   const { source, mapping, since, until, types, ids, esimReferences, statuses, oldestFirst, force } =
     settings;

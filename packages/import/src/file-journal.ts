@@ -17,7 +17,7 @@ import type { DriverJournal } from "./replay/replay.ts";
 
 /** The journal of an import: its rejects file and its checkpoint file. */
 export interface ImportJournal extends DriverJournal {
-  /** The counts of the previous run. */
+  /** The counts of the interrupted run that this one continues. */
   readonly tally: ReplayCounts | undefined;
 }
 
@@ -74,8 +74,8 @@ export function createJournal(
   }
 
   /**
-   * The next run reads the dump from its start. With `force`, the next run keeps the name of this one, so that events which this run has
-   * forced do not run again.
+   * Leaves the files so that the next run reads the dump from its start. With `force`, that run keeps the name of this one, so that events
+   * which this run has forced do not run again.
    */
   async function completeDamaged(): Promise<void> {
     await completeRejects();
@@ -84,11 +84,11 @@ export function createJournal(
     else await file?.remove();
   }
 
-  /** Whether the record is one that the previous run has settled: those come first, in the same order. */
+  /** Returns whether the previous run has settled the record, and counts it: such records come first, in the same order. */
   function skipIfSettled({ record, offset }: Position): boolean {
     if (toSkip === 0) return false;
     toSkip -= 1;
-    // it is another dump: if sorted, it may have one record more; if not, a whole record in place of a damaged one
+    // then this is another dump: it has more records, which were sorted before, or a whole record in place of a damaged one
     if (toSkip === 0 && (record !== last?.record || offset !== last.offset)) throw mismatch(otherDump);
     return true;
   }
@@ -130,7 +130,7 @@ export function createJournal(
     },
     ...(rejectsFile !== undefined && {
       reject: async (lines: string) => {
-        await file?.check(); // an import that has taken over writes to the same place
+        await file?.check(); // an import that has taken over writes to the same place of that file
         await rejects?.append(lines);
       },
     }),

@@ -16,7 +16,7 @@ export interface ImportReport extends ReplayReport {
   readonly bytesRead: number;
   /** How many records the interrupted run that this one continues had settled; 0 if there is none. */
   readonly resumedAfter: number;
-  /** Why the rest of the dump could not be read; everything before the damage was imported. Null for a whole dump. */
+  /** Why the dump could not be read completely; all records that could be read are in the ledger. Null for a whole dump, and if `interrupted`. */
   readonly damage: DumpDamage | null;
 }
 
@@ -39,13 +39,13 @@ export interface DumpDamage {
  * captured. It detects the format from the content: see docs/import.md. Ids that are stored or done are duplicates and do
  * not run; handlers see `context.replayed`. A bad record does not stop the import. Memory does not grow with the dump.
  *
- * Resolves to a report whose ledger balances, also when its signal aborted (`interrupted`) or the rest of the dump could
- * not be read (`damage`). Rejects with `store_unavailable` when the target cannot be reached; with `unsigned_dump` at the
+ * Resolves to a report whose ledger balances, also when the signal aborted (`interrupted`) or the dump could
+ * not be read completely (`damage`). Rejects with `store_unavailable` when the target cannot be reached; with `unsigned_dump` at the
  * first record without a signature unless `trustUnsigned`; with `source_unknown` when the target holds only events of other
- * sources, unless `newSource`; with `missing_secret` or `invalid_secret` at the first captured
+ * sources, unless `newSource`; with `missing_secret` or `invalid_secret` at the first signed
  * request; with `checkpoint_mismatch`, `checkpoint_in_use` or `foreign_file`; and with `invalid_option`, `unknown_event_type` or `async_schema` for a mistake in
- * the set-up. Run it again to complete it: it continues from its `checkpointFile`, or starts over without one; no event
- * runs twice.
+ * the set-up. To complete an import, run it again: it continues from its `checkpointFile`, or starts over without one; events that
+ * are stored or done are duplicates.
  * @param input the bytes of the dump, packed or not: a file's stream, standard input, a download
  * @param target an inbox, handlers (with `store`) or a processor
  * @param options how the dump is read, filtered and replayed
@@ -94,7 +94,7 @@ export async function importDeliveries<Data = EsimEvents, Tx = unknown>(
   };
 }
 
-/** The batches up to the damage of the dump, if any: the records before it count. `damage` is known at their end. */
+/** Returns the batches. Where the dump cannot be read further, they end without an error, which `damage` then returns. */
 function untilDamage(batches: AsyncIterable<readonly RawRecord[]>, check: () => void): Readable {
   let damage: ImportReport["damage"] = null;
   async function* undamaged(): AsyncGenerator<readonly RawRecord[]> {

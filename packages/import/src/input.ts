@@ -17,7 +17,7 @@ export interface Prefix {
 export interface WatchedInput {
   readonly bytes: AsyncIterable<Uint8Array>;
   bytesRead(): number;
-  /** A hash of the first 64 KiB. Call it before reading `bytes`, which still yields them. */
+  /** Resolves to a hash of the first 64 KiB. Call it before reading `bytes`, which still yields them. */
   fingerprint(): Promise<string>;
   /** The part that was read so far. */
   prefix(): Prefix;
@@ -35,7 +35,7 @@ export interface WatchedInput {
 
 const headBytes = 64 * 1024;
 
-/** Throws `invalid_input` when the input is not a stream of bytes. Once the signal aborts, `bytes` rejects with its reason. */
+/** Throws `invalid_input` if the input is not a stream. `bytes` rejects with it if the stream yields anything but bytes, and with the signal's reason once the signal aborts. */
 export function watchInput(input: AsyncIterable<Uint8Array>, signal?: AbortSignal): WatchedInput {
   if (typeof input?.[Symbol.asyncIterator] !== "function") {
     throw notBytes("The input is not a stream.");

@@ -7,8 +7,8 @@ import { syncFolder } from "@esim-webhooks/core/internal";
 import type { ImportErrorCode } from "./dump/errors.ts";
 
 /**
- * Opens an existing file to read it, if only this user can change it. In a folder where others can write, they may have put a link there,
- * or a file or a pipe of theirs. Never waits for the other end of a pipe. Rejects with `foreign_file`.
+ * Opens an existing file to read it, if the file belongs to this user and is not a link. In a folder where others can write, they may have
+ * put a link, or a file or a pipe of theirs. Never waits for the other end of a pipe. Rejects with `foreign_file`.
  */
 export function openOwnFile(path: string): Promise<FileHandle> {
   return openChecked(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -100,17 +100,17 @@ export interface RejectsFile {
   append(lines: string): Promise<void>;
   /** Truncates the file after the lines of this import: an earlier import may have left more. */
   cutOff(): Promise<void>;
-  /** The length of the file, without lines that were written only in part. */
+  /** How many bytes of the file are lines of this import, without a line that was written only in part. */
   bytes(): number;
-  /** Resolves when those bytes, and the name of the file, are on disk. */
+  /** Resolves when these lines and the name of the file are on disk. Does nothing for a pipe or a redirected file. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
  * Opens the file, readable by its owner only. Bytes after `keptBytes` stay until something is written there: an import that
- * fails early does not delete the rejects of the previous one. Resolves to undefined when the file is shorter than that.
- * Rejects with `foreign_file` when another user can change it. A file that a shell has redirected a descriptor to, as with
+ * fails early does not delete the rejects of the previous one. Resolves to undefined if the file has fewer than `keptBytes` bytes.
+ * Rejects with `foreign_file` if it is a link, or another user's. A file that a shell has redirected a descriptor to, as with
  * `/dev/stdout`, is written through this descriptor.
  */
 export async function openRejectsFile(path: string, keptBytes: number): Promise<RejectsFile | undefined> {
@@ -157,7 +157,7 @@ async function redirectedToFile(path: string): Promise<number | undefined> {
   return found?.isFile() ? descriptor : undefined;
 }
 
-/** Continues where the descriptor is: the file has other output too, so nothing is truncated or resumed. */
+/** Appends at the position of the descriptor: the file has other output too, so nothing is truncated or resumed. */
 function rejectsInto(descriptor: number): RejectsFile {
   return {
     cutOff: async () => {},

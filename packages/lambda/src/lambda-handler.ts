@@ -58,7 +58,7 @@ export interface LambdaHandler {
  * function URL or an Application Load Balancer. The deadline is `deadlineMs`, or half a second before the function's own timeout if that is
  * earlier; with less time left, nothing runs and the answer is 503. `endpoints` gets the event's whole path.
  *
- * Throws like `createReceiver`: the function then fails to start, which is answered 5xx. Rejects with `unknown_event_source` for an event
+ * Throws like `createReceiver`: the function then fails to start, which is answered 5xx. The handler rejects with `unknown_event_source` for an event
  * that is not an HTTP request.
  */
 export function lambdaHandler<Data = EsimEvents, Tx = unknown>(
@@ -77,7 +77,7 @@ export function lambdaHandler<Data = EsimEvents, Tx = unknown>(
 }
 
 function deliveryOf(event: HttpEvent): Delivery {
-  // only format 2.0 has it
+  // only format 2.0 has `http`
   const { http } = (event?.requestContext ?? {}) as { readonly http?: { readonly method: string } };
   const method = http?.method ?? event?.httpMethod;
   if (typeof method !== "string") {
@@ -89,7 +89,7 @@ function deliveryOf(event: HttpEvent): Delivery {
   }
   return {
     method,
-    // API Gateway repeats them in `headers`, with only the last value of each
+    // API Gateway repeats these in `headers`, with only the last value of each
     headers: event.multiValueHeaders ?? event.headers ?? {},
     path: event.rawPath ?? event.path,
     body: bodyOf(event),
@@ -112,7 +112,7 @@ function resultOf(event: HttpEvent, { status, headers, body }: Reply): HttpResul
   };
 }
 
-/** Whether the body is text with the character that replaces bytes which are not UTF-8: its signature proves nothing then. */
+/** Whether the body is text with the character that replaces bytes which are not UTF-8: then a signature that does not match proves nothing. */
 function mayHaveLostBytes({ body, isBase64Encoded }: HttpEvent): boolean {
   return isBase64Encoded !== true && typeof body === "string" && body.includes("\ufffd");
 }

@@ -20,7 +20,7 @@ export type SqsHandler = (event: SqsEvent, context?: LambdaContext) => Promise<S
  * message that fails is delivered again after the visibility timeout, also when its handler called `retryLater`, and goes to the
  * dead-letter queue after `maxReceiveCount` attempts. An event without a handler is done, as in a receiver with handlers.
  *
- * Throws like `createProcessor`. Rejects with `batch_failed` when no message is done, and with `unknown_event_source` for an event that is
+ * Throws like `createProcessor`. The handler rejects with `batch_failed` when no message is done, and with `unknown_event_source` for an event that is
  * not of SQS.
  */
 export function sqsHandler<Data = EsimEvents, Tx = unknown>(

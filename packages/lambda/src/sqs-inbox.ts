@@ -64,7 +64,7 @@ interface Outgoing {
 
 /**
  * An inbox that sends events to an SQS queue, for `sqsHandler`: `lambdaHandler(sqsInbox(queueUrl))`. Concurrent deliveries share
- * batches, of ten messages and 1 MiB. Each is answered 202 once SQS has its own message, and 503 if SQS refused it. A body has room up to
+ * batches, of at most ten messages and 1 MiB. Each is answered 202 once SQS has its own message, and 503 if SQS refused it. A body has room up to
  * 780,000 bytes.
  *
  * It has the role of a writer only. A standard queue stores a redelivery again; a FIFO queue drops one of the same body for five minutes. The
@@ -100,7 +100,7 @@ export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): Inbox
   const call = <Output>(command: object): Promise<Output> =>
     guard.run((abortSignal) => sqs.send(command as never, { abortSignal }) as Promise<Output>);
 
-  /** Returns for each message whether SQS has it, or the reason that SQS gave. */
+  /** Returns for each message `stored`, or an error with the reason that SQS gave. */
   async function send(messages: readonly Outgoing[]): Promise<readonly ("stored" | WebhookError)[]> {
     const Entries = messages.map(({ body, fifo }, index) => ({ Id: `${index}`, MessageBody: body, ...fifo }));
     const command = new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries });
@@ -113,7 +113,7 @@ export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): Inbox
 
   const enqueue = coalesce(send, {
     maxItems: mostMessages,
-    maxFlushes: isFifo ? 1 : 8, // two calls may overtake each other
+    maxFlushes: isFifo ? 1 : 8, // in FIFO, one: two calls may overtake each other
     maxSize: mostBytes,
     sizeOf: ({ bytes }) => bytes,
   });
@@ -146,7 +146,7 @@ export function sqsInbox(queueUrl: string, options: SqsInboxOptions = {}): Inbox
   };
 }
 
-/** A lane is a group. An event without one has a group of its own, so that it waits for no other. */
+/** Returns the group and the deduplication id. A lane is a group. An event without a lane has its own group, so that it waits for no other. */
 function fifoOf({ source, id, body }: InboxEntry, lane: string | null): Outgoing["fifo"] {
   const key = digest(String(source.length), source, id);
   return {
@@ -156,7 +156,7 @@ function fifoOf({ source, id, body }: InboxEntry, lane: string | null): Outgoing
   };
 }
 
-/** SQS accepts up to 128 characters of a limited set, and logs them. */
+/** Hashes parts to an id. SQS accepts up to 128 characters of a limited set, and logs them. */
 function digest(...parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(part).update("\n");

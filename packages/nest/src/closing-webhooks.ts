@@ -15,7 +15,7 @@ export function createClosingWebhooks<Data, Tx>(
   const close = () => Promise.all([options.inbox, options.store].map(async (each) => each?.close?.()));
   return Object.assign(webhooks, {
     async onApplicationShutdown() {
-      // a handler that is late still settles its event
+      // the receiver first: a late handler still settles its event
       await createDeadline(closeMs).before((webhooks.receiver?.close() ?? Promise.resolve()).then(close));
     },
   });

@@ -20,7 +20,7 @@ export interface EsimWebhooksOptions<Data = EsimEvents, Tx = unknown> extends Re
   path?: string | false;
   /** Stores events, for a worker. Without it, the handlers run inline, before the sender is answered. */
   inbox?: Pick<InboxWriter, "put"> & Partial<InboxQueue<Tx>> & Partial<Lifecycle>;
-  /** Runs a worker in this process, which handles the events of `inbox`: `{}` for its defaults. Without it, this process only stores. */
+  /** Runs a worker in this process, which handles the events of `inbox`: `{}` for its defaults. Without it, a process with an `inbox` only stores. */
   worker?: Omit<WorkerOptions<Data>, "catalog" | "logger">;
   /** Gets the log lines. Default: the application's own logger. */
   logger?: Logger;

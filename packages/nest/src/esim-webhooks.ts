@@ -93,7 +93,7 @@ function isSigned({ method, headers }: IncomingMessage): boolean {
   return method === "POST" && headers["webhook-signature"] !== undefined;
 }
 
-/** Answers 503 until the application is initialized: Nest would answer 404, after which the sender does not retry. */
+/** Answers 503 while the application is not initialized: Nest would answer 404, after which the sender does not retry. */
 function answerStarting(response: ServerResponse): void {
   const headers = { "content-type": "application/problem+json", "retry-after": "5" };
   const problem = { type: "urn:esim-webhooks:starting", title: "Starting", status: 503, code: "starting" };

@@ -42,7 +42,7 @@ export function findHandlers(discovery: DiscoveryService): FoundHandlers {
   );
 }
 
-/** Whether Nest makes the instance for each request or each consumer, and so none for events. */
+/** Whether Nest makes an instance for each request or each consumer, so that there is none for events. */
 function isScoped(wrapper: Wrapper): boolean {
   return wrapper.isTransient || !wrapper.isDependencyTreeStatic();
 }

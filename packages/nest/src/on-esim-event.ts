@@ -2,7 +2,7 @@ import "reflect-metadata";
 import { type Catalog, type EsimEvents, type Handlers, WebhookError } from "@esim-webhooks/core";
 import type { NestErrorCode } from "./errors.ts";
 
-/** The target of a handler: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
+/** The name that a handler is for: an event type of the catalog, one of its families (`"esim.lifecycle.*"`), or `"*"`. */
 export type EsimEventName<Data = EsimEvents> = keyof Handlers<Data> & string;
 
 /** The handler of an event type, a family or `"*"`. */

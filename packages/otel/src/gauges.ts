@@ -15,7 +15,7 @@ export interface OwnTimes {
   readonly passes: Map<string, number>;
   /** When the service last got a 401, as its listing shows it, by source. */
   readonly refusals: Map<string, number>;
-  /** When this process last received a delivery. */
+  /** When this process last received an authentic delivery. */
   lastDelivery?: number;
 }
 
@@ -24,7 +24,7 @@ const mostSources = 20;
 /** How long the inbox may take. A scrape may take 10 s by default, and if it fails, the other metrics are missing too. */
 const gaugesWithinMs = 2000;
 
-/** Gauges of the inbox, the worker and reconcile, asked for when metrics are collected. */
+/** Records gauges of the inbox, the worker and reconcile, read when metrics are collected. */
 export function recordGauges(
   meter: Meter,
   { inbox, worker, catalog }: GaugeSources,
@@ -98,7 +98,7 @@ export function recordGauges(
           result.observe(pausedSince, seconds, { type: type === null ? "all" : typeOf(type) });
         result.observe(up, (await isReady) ? 1 : 0);
       } catch {
-        result.observe(up, 0); // an answer that cannot be read is none
+        result.observe(up, 0); // an answer that cannot be read counts as none
       }
     };
     meter.addBatchObservableCallback(callback, observables);
@@ -142,7 +142,7 @@ export function recordGauges(
   };
 }
 
-/** The notes of passes of reconcile, by source: those of this process, and those of the inbox. */
+/** Records when passes of reconcile completed, and when the service got a 401, by source: as this process and the inbox have noted. */
 function recordPasses(meter: Meter, own: OwnTimes, runs: () => Promise<readonly RunNote[]>): () => void {
   const sourceOf = firstValues(mostSources, "other");
   function newestBySource(times: readonly (readonly [string, number])[]): ReadonlyMap<string, number> {

@@ -18,7 +18,7 @@ export interface InstrumentOptions {
   inbox?: Pick<InboxAdmin, "gauges" | "paused" | "runs"> & Pick<Lifecycle, "ready">;
   /** The worker of this process, for the metrics of its slots. Default: none. */
   worker?: Pick<Worker, "slots" | "sinceLastTakeMs">;
-  /** Only its event types are labels; all others are `other`. Default: the eSIM catalog. */
+  /** Only its first 17 event types are labels; all others are `other`. Default: the eSIM catalog. */
   catalog?: {
     /** All event types that it has a schema for. */
     readonly types: readonly string[];
@@ -70,7 +70,7 @@ export function instrument(options: InstrumentOptions = {}): () => void {
   };
 }
 
-/** Records the metrics, and makes no spans. Returns a function that stops it. */
+/** Records the metrics, and makes no spans. Returns a function that stops the recording. */
 export function recordAllMetrics(
   meterProvider: MeterProvider,
   options: Omit<InstrumentOptions, "tracerProvider" | "meterProvider">,

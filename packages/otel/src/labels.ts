@@ -6,13 +6,13 @@ export type TypeLabel = (type: string | null | undefined) => string;
 /** How many types are labels: each has up to 72 series. */
 export const mostTypes = 17;
 
-/** Labels of event types: the first 17 of the catalog. A delivery that is not authentic, or has no type, is `other`. */
+/** Makes a function for labels: each of the first 17 types of the catalog is a label, and any other type, or none, is `other`. */
 export function typeLabels({ types }: { readonly types: readonly string[] } = esimCatalog): TypeLabel {
   const known = new Set<unknown>(types.slice(0, mostTypes));
   return (type) => (known.has(type) ? (type as string) : "other");
 }
 
-/** Returns the first `most` different values that it is called with, and `rest` for all others: each label value is a series. */
+/** Makes a function that returns the first `most` different values that it gets, and `rest` for all others: each label value is a series. */
 export function firstValues(most: number, rest: string): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
@@ -30,8 +30,8 @@ const sqlState = /^[0-9A-Z]{5}$/;
 export type ErrorType = (error: unknown) => string;
 
 /**
- * The `error.type` of what was thrown: its `code`, such as that of a `WebhookError`, a system error or a SQLSTATE, or else the name of
- * the error. Never its message, which may quote personal data. `_OTHER` for what is no plain word, and after `most` different ones.
+ * Makes a function for the `error.type` of a thrown value: its `code`, such as that of a `WebhookError`, a system error or a SQLSTATE, or else the name of
+ * the error. Never its message, which may quote personal data. `_OTHER` for a text that is no plain word, and after `most` different ones.
  */
 export function errorTypes(most: number): ErrorType {
   const first = firstValues(most, "_OTHER");

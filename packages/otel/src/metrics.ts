@@ -14,7 +14,7 @@ export interface MetricOptions {
 
 /** How many error types are labels: each is a histogram of its own. */
 const mostErrorTypes = 10;
-const mostOperationErrorTypes = 3; // for each of three operations; a store that does not answer causes only one
+const mostOperationErrorTypes = 3; // each is a series for each of three operations; a store that does not answer causes only one
 /** How many keys are labels, old ones included: a process may live through many rotations. */
 const mostKeys = 20;
 
@@ -104,7 +104,7 @@ export function recordMetrics(
       // not both labels: event types × error types would be thousands of series
       const attributes = outcome === "failed" ? failedOf(handlerError(error)) : processOf(typeOf(type));
       instruments.processDuration.record(durationMs / 1000, attributes);
-      if (by === "processor") instruments.consumed.add(1, process); // what a worker has was counted when it was taken
+      if (by === "processor") instruments.consumed.add(1, process); // a worker's events were counted when it took them
       if (waitMs !== undefined) instruments.wait.record(waitMs / 1000);
     },
     settle({ outcome, reason, type, ageMs }) {

@@ -65,7 +65,7 @@ export async function metricsHandler(
   });
 }
 
-/** Names that end in the unit of times, as a collector and an OTLP backend write them: an exporter alone appends none. */
+/** Appends the unit to the names of times, as a collector and an OTLP backend do: an exporter alone appends none. */
 function withUnits(metrics: ResourceMetrics): ResourceMetrics {
   const named = ({ descriptor, ...data }: MetricData): MetricData =>
     ({

@@ -75,7 +75,7 @@ export function createTracer(tracer: OtelTracer, destination: string): Tracer {
   const handle: SpanOf<HandleMessage> = {
     ...messaging("process"),
     kind: SpanKind.CONSUMER,
-    // the request that stored the event has ended; on BullMQ, only the stored trace shows that there was one
+    // the request that stored the event has ended; on BullMQ, only the stored trace shows that a request stored it
     links: ({ by, trace: stored }) => (by === "worker" || stored !== undefined ? linksTo(stored) : undefined),
     describe: ({ source, id, type, attempt, replayed, outcome }) => ({
       "messaging.message.id": id,
@@ -190,7 +190,7 @@ function batchAttributes(
 
 const traceparent = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** A link to the span that stored the event. */
+/** Returns a link to the span that stored the event, if its trace is known. */
 function linksTo(stored: string | null | undefined, attributes: Attributes = {}): Link[] {
   const [, traceId, spanId, flags] = traceparent.exec(stored ?? "") ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return [];

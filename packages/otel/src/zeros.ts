@@ -3,7 +3,7 @@ import type { DriftMessage, FailureReason, SettleMessage } from "@esim-webhooks/
 import type { Counter } from "./counts.ts";
 import { mostTypes, type TypeLabel } from "./labels.ts";
 
-/** Whether deliveries with this outcome can be authentic, so that their event type is a label. */
+/** Whether deliveries with this outcome can be authentic and of a known event type, which then is a label. */
 const hasType: Readonly<Record<OutcomeCode, boolean>> = {
   processed: true,
   duplicate: true,
@@ -41,7 +41,7 @@ const hasType: Readonly<Record<OutcomeCode, boolean>> = {
   unsupported_encoding: false,
 };
 
-/** The usual reasons of each end; none if it has no reason. */
+/** The usual reasons of each outcome; none if it has no reason. */
 const reasonsOf: Readonly<Record<SettleMessage["outcome"], readonly FailureReason[]>> = {
   done: [],
   unhandled: [],

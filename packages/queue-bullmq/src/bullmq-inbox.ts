@@ -21,7 +21,7 @@ import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 import { createWriter } from "./writer.ts";
 
-/** An inbox whose queue is BullMQ's: its `Worker` takes the events. If it was given a queue, it has no `createWorker`. */
+/** An inbox whose queue is BullMQ's: BullMQ's `Worker` takes the events. An inbox with the option `queue` has no `createWorker`. */
 export interface BullmqInbox extends InboxWriter, InboxAdmin {
   /**
    * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, for programs that run workers of any inbox, such as

@@ -22,7 +22,7 @@ export type EventJobOptions = Pick<
 export interface BullmqInboxOptions extends StoreOptions, Pick<InboxOptions, "subject"> {
   /** A BullMQ `Queue` on Redis, which stays yours to close. In place of `connection`, `name` and `prefix`. */
   queue?: BullmqQueue;
-  /** A `redis://` URL, or an ioredis client (`Redis`, also behind Sentinel, or `Cluster`), which stays yours to close. */
+  /** A `redis://` or `rediss://` URL, or an ioredis client (`Redis`, also behind Sentinel, or `Cluster`), which stays yours to close. */
   connection?: string | Redis | Cluster;
   /** The name of the queue, also for the `Worker`. Default `"esim-webhooks"`. */
   name?: string;
@@ -47,8 +47,8 @@ export interface BullmqInboxOptions extends StoreOptions, Pick<InboxOptions, "su
    */
   waitAof?: boolean;
   /**
-   * Whether to count for each minute of the last day how many events were stored, done or unhandled, retried and dead, for `minutes()` and the
-   * dashboard's plots. What a `Worker` of your own does is not counted. Each process writes once in ten seconds. Default false.
+   * Whether to count for each minute of the last day how many events were stored, done, retried and dead (or unhandled), for `minutes()` and the
+   * dashboard's plots. What a `Worker` of your own does is not counted. Each process writes at most once in ten seconds. Default false.
    */
   minuteCounts?: boolean;
 }

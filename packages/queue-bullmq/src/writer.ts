@@ -43,7 +43,7 @@ interface WriterOptions {
   /** Runs an operation after the checks of the set-up, within the time limit. */
   run<Result>(operation: (signal: AbortSignal) => Promise<Result>): Promise<Result>;
   onStored(results: readonly PutResult[]): void;
-  /** Rejects with the error that a caller gets for this one. */
+  /** Rejects with the error that callers get in place of `error`. */
   explain(error: unknown): Promise<never>;
 }
 

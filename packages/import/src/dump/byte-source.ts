@@ -12,7 +12,7 @@ export interface ByteSource {
   next(max?: number): Promise<Buffer | undefined>;
   /** Puts bytes back, so that `next` returns them again. */
   unread(bytes: Buffer): void;
-  /** The next `size` bytes, without taking them; fewer if the input ends or fails before. */
+  /** Returns the next `size` bytes without taking them; fewer if the input ends or fails before. */
   peek(size: number): Promise<Buffer>;
   /** Takes `size` bytes; fewer if the input ends before. */
   take(size: number): Promise<Buffer>;
@@ -30,7 +30,7 @@ const largestChunk = 64 * 1024;
 const noText = "Read it without an encoding: createReadStream(path).";
 
 /**
- * Throws `invalid_input` when the input yields anything but bytes.
+ * Creates a source. Taking bytes throws `invalid_input` if the input yields anything but bytes.
  * @param count gets the size of every chunk before the chunk is used, and may throw
  */
 export function byteSource(
@@ -43,7 +43,7 @@ export function byteSource(
   let failure: { readonly error: unknown } | undefined;
   let taken = 0;
 
-  /** The input's next chunk. An error is kept until all held bytes are taken. */
+  /** Reads the next chunk of the input; undefined at its end or error. The error is kept until the held bytes are used up. */
   async function pull(): Promise<Buffer | undefined> {
     while (!ended) {
       try {
@@ -142,7 +142,7 @@ function joined(first: Buffer, second: Buffer): Buffer {
   return Buffer.from(first.buffer, first.byteOffset, first.byteLength + second.byteLength);
 }
 
-/** Takes `size` bytes. Takes none and throws `damaged_dump` if the input ends before; `what` names it. */
+/** Takes `size` bytes. Takes none and throws `damaged_dump` if the input ends before; `what` names the input. */
 export async function exactly(source: ByteSource, size: number, what: string): Promise<Buffer> {
   const bytes = await source.take(size);
   if (bytes.byteLength === size) return bytes;
@@ -150,7 +150,7 @@ export async function exactly(source: ByteSource, size: number, what: string): P
   throw truncated(what);
 }
 
-/** Whether bytes have no control characters except white space. */
+/** Whether the bytes have no control characters (below 0x20) except tab, LF and CR. */
 export function isText(bytes: Buffer): boolean {
   return bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d);
 }

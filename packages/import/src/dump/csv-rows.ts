@@ -1,10 +1,10 @@
 import { byteBuffer } from "@esim-webhooks/core/internal";
 
-/** The bytes of one row, without its line end. */
+/** One row of CSV. */
 export interface CsvRow {
   readonly offset: number;
   readonly line: number;
-  /** Undefined when it is longer than a record may be. */
+  /** Its bytes, without the byte that ends its line. Undefined when it is longer than a record may be. */
   readonly bytes: Buffer | undefined;
 }
 

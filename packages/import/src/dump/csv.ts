@@ -34,7 +34,7 @@ export function csvHeader(text: string): CsvHeader | undefined {
     : undefined;
 }
 
-/** The delimiter in Excel's line `sep=;`, which may be quoted, and where the line ends. A tab may be written `\\t`. */
+/** The delimiter in Excel's line `sep=;`, which may be quoted, and where the line ends. A tab may be written `\t`. */
 function delimiterNamed(text: string): { readonly delimiter: string; readonly end: number } | undefined {
   const [line, name] = separatorLine.exec(text) ?? [];
   if (line === undefined || name === undefined) return undefined;
@@ -47,7 +47,7 @@ function unquoted(column: string): string {
 
 /**
  * Reads CSV with a header (RFC 4180): each row becomes an object, column → text. A row that is damaged or too large is a
- * fault, and does not affect the others.
+ * fault, and does not affect the others, unless a quoted field in it is never closed.
  * @param start the offset of the first byte
  * @param newline the byte that ends a line
  */
@@ -71,7 +71,7 @@ export function createCsvReader(
     const text = textOf(bytes);
     if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
     header ??= text;
-    if (text === header) return; // it occurs again where files were joined
+    if (text === header) return; // the header occurs again where files were joined
     if (isRest) {
       isRest = false;
       records.fault("not_a_record", "cut: bytes before it are missing", { offset, line, text });

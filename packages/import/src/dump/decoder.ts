@@ -14,7 +14,7 @@ export interface Unpacked {
 
 /** A decoder of `node:zlib`, fed piece by piece. */
 export interface Decoder {
-  /** Resolves when the whole piece is unpacked: small pieces keep memory small. */
+  /** Resolves when the piece is unpacked, as far as possible. Small pieces keep memory small. */
   feed(piece: Buffer): Promise<Unpacked>;
   close(): void;
 }
@@ -43,7 +43,7 @@ export function createDecoder(stream: Transform & { readonly bytesWritten: numbe
   };
 }
 
-// 16 KiB unpack to at most 16 MiB, even in a zip bomb: no more is held in memory
+// 16 KiB unpack to little more than 16 MiB, even in a zip bomb: no more is held in memory
 const pieceBytes = 16 * 1024;
 
 /**

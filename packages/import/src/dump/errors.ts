@@ -15,7 +15,7 @@ export type ImportErrorCode =
   | "checkpoint_mismatch"
   /** Another import uses the checkpoint file, or has removed it. Let that import end, or give each a checkpoint file and a rejects file of its own. */
   | "checkpoint_in_use"
-  /** Another user can change the file, or its folder, so it is neither read nor written. Name a file in a folder where only you can write. */
+  /** The file is a link, or belongs to another user, so it is neither read nor written. Name a file in a folder where only you can write. */
   | "foreign_file";
 
 /** The error `damaged_dump`: the dump cannot be read to its end. Throw it after everything before the damage was read. */

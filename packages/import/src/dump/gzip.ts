@@ -11,8 +11,8 @@ const headerBytes = 32; // most headers are shorter
 const has = { headerCrc: 2, extra: 4, name: 8, comment: 16 };
 
 /**
- * Unpacks every member of a gzip file (RFC 1952), and calls `onMember` for each. Zeros between and after members are padding. Members
- * that are damaged, and any other bytes, are noted in `parts`; `damaged_dump` is thrown at the end.
+ * Unpacks every member of a gzip file (RFC 1952), and calls `onMember` for each. Zeros between and after members are padding. Damaged
+ * members, and bytes outside members, are noted in `parts`; `damaged_dump` is thrown at the end.
  */
 export async function* gunzip(
   packed: ByteSource,
@@ -49,7 +49,7 @@ async function* unpackMember(packed: ByteSource): AsyncGenerator<Buffer> {
   }
 }
 
-/** Whether a member begins here: among other bytes, a magic of 3 bytes would be found by chance. */
+/** Whether a member probably begins with these bytes. The magic alone, 3 bytes, also occurs by chance. */
 function isMember(head: Buffer): boolean {
   const [, , method, flags = 0, , , , , level = 0, system = 0] = head;
   return (

@@ -10,8 +10,8 @@ export function harStart(text: string): number | undefined {
 }
 
 /**
- * Reads the entries of a HAR file (HAR 1.2), as browsers and proxies save it. A POST with a `webhook-…` header becomes a captured
- * request; any other entry is a fault.
+ * Reads the entries of a HAR file (HAR 1.2), as browsers and proxies save it. A POST with a `webhook-…` header and a body becomes
+ * a captured request; any other entry is a fault.
  * @param start the offset of the value of `log`
  */
 export function createHarReader(records: Recorder, limits: DumpLimits, start: number): Splitter {

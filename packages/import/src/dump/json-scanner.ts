@@ -16,7 +16,7 @@ const openObject = 0x7b;
 const closeObject = 0x7d;
 const comma = 0x2c;
 const colon = 0x3a;
-const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // the same as in `isPage`
+const recordKeys = [Buffer.from("eventId"), Buffer.from("headers")]; // the same as in `isPage` of record.ts
 const longestKey = 8;
 const tokenEnds: ReadonlySet<number> = new Set(Buffer.from(' \n\r\t,"[]{}'));
 
@@ -171,7 +171,7 @@ export function createJsonScanner(
     records.fault("not_json", reason, { offset: offset + index, line, text: "" });
   }
 
-  /** Reads on in the current value, from `index`. Returns the index after the value, or the end of the bytes. */
+  /** Continues in the current value, from `index`. Returns the index after the value, or the end of the bytes. */
   function inside(bytes: Buffer, index: number, from: number): number {
     const end =
       within === "token"
@@ -220,7 +220,7 @@ export function createJsonScanner(
       } else if (byte === closeObject || byte === closeArray) {
         depth--;
         if (depth < closing.byteLength && closing[depth] !== byte) {
-          if (!isPage && mayBePage()) readPage(bytes.subarray(from)); // which comes to the same bracket
+          if (!isPage && mayBePage()) readPage(bytes.subarray(from)); // for the records before the bracket
           throw wrongBracket(i);
         }
         if (depth === 0) return i + 1;
@@ -270,7 +270,7 @@ export function createJsonScanner(
     }
   }
 
-  /** Reads the records of a page that is cut. */
+  /** Reads the whole records of a page whose end is missing. */
   function cut(): void {
     if (!isPage && mayBePage()) readPage(Buffer.alloc(0));
   }

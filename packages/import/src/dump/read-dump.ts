@@ -29,8 +29,8 @@ type Batches = AsyncGenerator<readonly RawRecord[]>;
 const maxNesting = 3;
 
 /**
- * Reads a dump of any known format: detects it from the content, never from a file name, unpacks it, even if it is packed
- * several times, and splits it into records. Reads the input only as `batches` is read.
+ * Reads a dump of any known format: detects the format from the content, never from a file name, unpacks the dump, at most three
+ * times, and splits it into records. Reads the input only as `batches` is read.
  */
 export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): Dump {
   const forms = new Set<string>();
@@ -68,7 +68,7 @@ export function readDump(input: AsyncIterable<Uint8Array>, limits: DumpLimits): 
     return closing(unpacked, readOn(unpacked, parts, readAll(unpacked, nesting + 1, entry, parts.gaps)));
   }
 
-  /** In an archive, an entry of an unknown format is a fault; outside one, it is an error. */
+  /** Handles an unknown format: that of an entry of an archive is a fault, that of the whole dump an error. */
   async function* refuse({ seems, remedy }: Unknown, entry?: string): Batches {
     if (entry === undefined) throw unknownDump(`The dump seems to be ${seems}.`, remedy);
     const records = createRecorder(tally, entry);
@@ -89,7 +89,7 @@ async function* closing(source: ByteSource, batches: Batches): Batches {
   }
 }
 
-/** After an error in the text of a damaged file, unpacks the rest of the file: the file's own error takes precedence, and counts what was unpacked. */
+/** After an error in the text of a damaged file, unpacks the rest of the file. Then throws the file's own error, which counts what was unpacked, with the problem of the text. */
 async function* readOn(source: ByteSource, parts: Parts, batches: Batches): Batches {
   try {
     yield* batches;

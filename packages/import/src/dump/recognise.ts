@@ -23,13 +23,13 @@ export function isPacking(recognised: Packing | TextForm): recognised is Packing
   return recognised.form === "gzip" || recognised.form === "zstd" || recognised.form === "zip";
 }
 
-/** Text with records. `start` is its offset, after the byte order mark; `newline` is the byte that ends a line. */
+/** Text with records. `start` is its offset, after a byte order mark, or the beginning of a HAR file. `newline` is the byte that ends a line. */
 export type TextForm = { readonly start: number; readonly newline: number } & (
   | { readonly form: JsonLayout | "har" }
   | { readonly form: "csv"; readonly header: CsvHeader }
 );
 
-/** Bytes of no known format: the likely form of them, and the advice. */
+/** Bytes of no known format, with their likely format and a remedy. */
 export interface Unknown {
   readonly form: "unknown";
   readonly seems: string;
@@ -41,7 +41,7 @@ const headBytes = 64 * 1024;
 // a line longer than this is not needed to detect the format
 const longestHead = 1024 * 1024;
 
-/** Detects the format from the first bytes. Takes only a byte order mark and the beginning of a HAR file from the source. */
+/** Detects the format from the first bytes. Takes only the byte order mark of UTF-8 and the beginning of a HAR file from the source. */
 export async function recognise(source: ByteSource): Promise<Recognised> {
   const magic = await source.peek(4);
   const packing = packingOf(magic);
@@ -61,7 +61,7 @@ export async function recognise(source: ByteSource): Promise<Recognised> {
   return { form: "har", start: start + log, newline: 0x0a };
 }
 
-/** The packing that begins with these bytes. Looks at four of them, or at two if there are fewer. */
+/** Returns the packing that begins with these bytes: gzip by its first two, the others by four. */
 export function packingOf(head: Buffer): Packing["form"] | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) return "gzip";
   if (head.byteLength < 4) return undefined;
@@ -79,7 +79,7 @@ async function firstLines(source: ByteSource): Promise<{ head: Buffer; isWhole: 
 }
 
 function recogniseText(head: string, isWhole: boolean, start: number): Recognised {
-  // Excel for Mac ends lines with CR alone; in a column, it writes LF
+  // Excel for Mac ends lines with CR alone, and writes LF inside a cell
   const isCr = /^[^\r\n]+\r+(?![\r\n])/.test(head.trimStart());
   const newline = isCr ? 0x0d : 0x0a;
   const text = (isCr ? head.replaceAll("\r", "\n") : head).replaceAll("\x1e", " ").replaceAll("\0", " ");
@@ -181,7 +181,7 @@ function jsonLayout(head: string, isWhole: boolean): JsonLayout {
   return whole[0] || whole.filter(Boolean).length * 2 > whole.length ? "ndjson" : "json";
 }
 
-/** Whether a single line is a record. An array or a page is not. */
+/** Whether the only line may be a record: it is neither an array nor a page. */
 function holdsRecord(line = "[]"): boolean {
   const value: unknown = JSON.parse(line);
   return !Array.isArray(value) && !isPage(value);

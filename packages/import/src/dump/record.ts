@@ -4,7 +4,7 @@ import { isUtf8 } from "node:buffer";
 export interface Position {
   /** Its number, from 1. */
   readonly record: number;
-  /** Its line, from 1, if each record begins on a line of its own. */
+  /** The line on which it begins, from 1. Only in NDJSON and CSV. */
   readonly line?: number;
   /** Its first byte in the unpacked dump or archive entry, from 0. Absent for records that are not from a dump. */
   readonly offset?: number;
@@ -25,9 +25,9 @@ export type RawRecord =
       readonly fault: FaultCode;
       /** Says what is wrong, without quoting the record. */
       readonly reason: string;
-      /** The record's text, unless it is too large. */
+      /** The record's text. Absent if it is too large, or not from a dump. */
       readonly text?: string;
-      /** The webhook-id, if it can be read all the same. */
+      /** The webhook-id, if it can be read despite the fault. */
       readonly id?: string;
     };
 
@@ -39,22 +39,22 @@ export interface DumpLimits {
   readonly maxDepth: number;
   /** The largest size of the unpacked dump, in bytes. */
   readonly maxUnpackedBytes: number;
-  /** The largest ratio of the unpacked size to the packed size. Not checked before 16 MiB are unpacked, since a small dump may have a high ratio. */
+  /** The largest ratio of the unpacked size to the packed size. Each part of a packed file counts 8 KiB more. Not checked below 16 MiB, since a small dump may have a high ratio. */
   readonly maxRatio: number;
 }
 
-/** Splits bytes into records, chunk by chunk. `write` and `end` throw `damaged_dump` when no more records can be found. */
+/** Splits bytes into records, chunk by chunk. All but `cut` throw `damaged_dump` when no more records can be found. */
 export interface Splitter {
   write(bytes: Buffer): void;
   /** Call it at the end of the bytes. */
   end(): void;
   /** Call it instead of `end` when the input failed: it adds the whole records among the held bytes. */
   cut?(): void;
-  /** Call it where bytes are missing: the held part of a record is a fault, and is not joined with what follows. */
+  /** Call it where bytes are missing: the held part of a record is not joined with the bytes after the gap. */
   gap(): void;
 }
 
-/** The number of records in a dump, in all its entries. */
+/** The number of records read so far, in all entries of a dump. */
 export interface Tally {
   records: number;
 }
@@ -123,7 +123,7 @@ export function readJsonBytes(bytes: Buffer): JsonReading {
   return isUtf8(bytes) ? readJsonText(text) : { fault: "not_json", reason: "not UTF-8", text };
 }
 
-/** The mistake in the JSON, and its place. V8's own message would quote the text, which may contain personal data. */
+/** Returns the mistake in the JSON, and its place. V8's own message would quote the text, which may contain personal data. */
 function jsonProblem(error: unknown): string {
   const message = error instanceof Error ? error.message : "";
   const position = /at position (\d+)/.exec(message)?.[1];

@@ -6,7 +6,7 @@ import type { DumpLimits } from "./record.ts";
 export interface Bounds {
   /** Counts bytes of the dump itself. */
   packed(bytes: number): void;
-  /** Counts what is unpacked at this depth, in all entries together. */
+  /** Returns the counters of this depth, for all entries together. */
   unpacked(depth: number): Unpacking;
 }
 
@@ -20,8 +20,8 @@ export interface Unpacking {
 // a small dump may honestly have a high ratio, such as one record repeated many times
 const ratioFromBytes = 16 * 1024 * 1024;
 
-// in the ratio, for each part: an empty gzip member of 20 bytes then counts 400 times its size, and one with a record
-// seldom 100 times
+// for each part, and only in the ratio: so an empty gzip member of 20 bytes counts 400 times its size, but a member with a
+// record seldom 100 times
 const partBytes = 8 * 1024;
 
 export function createBounds({ maxUnpackedBytes, maxRatio }: DumpLimits): Bounds {
@@ -82,9 +82,9 @@ export interface Parts {
 
 interface Damage {
   readonly error: WebhookError<string>;
-  /** Where the part begins; empty for the first one. */
+  /** Says where the part begins. Empty for the first part, and if the error says so itself. */
   readonly place: string;
-  /** How many parts were read before. */
+  /** How many whole parts were unpacked before. */
   readonly before: number;
 }
 

@@ -2,8 +2,9 @@ import type { ByteSource } from "./byte-source.ts";
 import { damagedDump } from "./errors.ts";
 
 /**
- * Converts text in UTF-16 to UTF-8, without its byte order mark. Throws `damaged_dump` at the first chunk that is not UTF-16.
- * @param gaps the offsets at which bytes are missing: half a character may be missing there
+ * Converts text in UTF-16 to UTF-8, without its byte order mark. Throws `damaged_dump` at the first chunk that is not UTF-16, and at
+ * a gap, where half a character may be missing.
+ * @param gaps the offsets at which bytes are missing
  */
 export async function* utf8Of(
   source: ByteSource,

@@ -2,7 +2,7 @@ import { type ByteSource, exactly } from "./byte-source.ts";
 
 /** The local header of an entry (APPNOTE 4.3.7). */
 export interface ZipHeader {
-  /** Without control characters; its first 255 characters. */
+  /** Its first 255 characters, with U+FFFD for control characters. */
   readonly name: string;
   readonly method: number;
   readonly encrypted: boolean;

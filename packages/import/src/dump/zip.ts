@@ -14,7 +14,7 @@ import {
 
 /** An entry of a ZIP archive. Read its bytes, to their end or an error, before you ask for the next entry. */
 export interface ZipEntry {
-  /** Without control characters; its first 255 characters. */
+  /** Its first 255 characters, with U+FFFD for control characters. */
   readonly name: string;
   /** Throws `damaged_dump`, at the end too if the checksum is wrong, and `unknown_dump` for an unsupported entry. */
   readonly bytes: AsyncGenerator<Buffer>;
@@ -29,7 +29,7 @@ const deflated = 8;
 
 /**
  * Reads a ZIP archive from front to back (APPNOTE 6.3): a stream cannot jump to the directory at its end. It compares the
- * directory with the entries at the end. Calls `onPart` for each entry and each archive. After damage it searches for the next
+ * number of entries with that in the directory. Calls `onPart` for each entry and each archive. After damage it searches for the next
  * entry, and throws `damaged_dump` at the end.
  */
 export async function* zipEntries(packed: ByteSource, onPart: () => void): AsyncGenerator<ZipEntry> {
@@ -157,7 +157,7 @@ async function* everything(data: Section): AsyncGenerator<Buffer> {
   for (let bytes = await data.next(); bytes; bytes = await data.next()) yield bytes;
 }
 
-/** Moves to the end of the entry and its descriptor. Resolves to false when that is not known. */
+/** Moves to the end of the entry and its descriptor. Resolves to false when that end is not known. */
 async function moveOn(packed: ByteSource, data: Section, header: ZipHeader, seen: Seen): Promise<boolean> {
   const isFound =
     header.sizes === undefined ? seen.end : await packed.skip(header.sizes.packedBytes - data.taken());

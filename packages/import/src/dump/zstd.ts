@@ -14,7 +14,7 @@ const windowLimit = 128 * 1024 * 1024;
 
 /**
  * Unpacks every frame of a zstd file (RFC 8878), and skips skippable frames, and zeros between and after frames. Calls `onPart` for each
- * frame and each block, which takes as much time as a frame. Frames that are damaged, and any other bytes, are noted in `parts`;
+ * frame and each block, which takes as much time as a frame. Damaged frames, and bytes outside frames, are noted in `parts`;
  * `damaged_dump` is thrown at the end.
  * It finds the blocks itself, because node:zlib silently stops after the first frame and accepts a truncated one
  * (nodejs/node#64741).

@@ -20,12 +20,12 @@ const limits = {
 };
 
 /**
- * Reads captured requests in every form that `importDeliveries` reads: one on its own, NDJSON, a JSON array, pages, CSV,
+ * Reads captured requests in every form that `importDeliveries` reads: one on its own, NDJSON, a JSON array, pages, HAR, CSV,
  * packed or not. A record is an object with `headers` (name → text or a list of texts, or a list of `[name, text]` or `{ name, value }`,
  * any of these as JSON text, or lines), `body` (text, base64, the bytes as a list of numbers or as `JSON.stringify` writes a Buffer, or parsed JSON),
  * `receivedAt` (a date-time with its offset, RFC 3339, or seconds or milliseconds since 1970; here it may be missing) and `isBase64Encoded`, which may be missing.
  *
- * Yields a request, or a fault, whose reason does not quote it, for each record. Throws `unknown_dump`, `damaged_dump` or
+ * Yields a request for each record, or a fault, whose reason does not quote the record. Throws `unknown_dump`, `damaged_dump` or
  * `dump_too_large` after everything that can be read. A record may have 64 MiB.
  */
 export async function* readCapturedRequests(
@@ -42,8 +42,8 @@ export async function* readCapturedRequests(
 
 /**
  * Reads the value of a record as a captured request, in the shapes that `readCapturedRequests` lists.
- * @param maxDepth how deeply JSON may be nested in the body
- * @returns the request, or a fault, whose reason does not quote it
+ * @param maxDepth how deeply JSON may be nested in the body, and in headers that are text
+ * @returns the request, or a fault, whose reason does not quote the record
  */
 export function readCapturedRequest(value: unknown, maxDepth: number): CapturedRequest | RecordFault {
   if (!isObject(value)) return notARecord("it is not an object");
@@ -63,7 +63,7 @@ export function readCapturedRequest(value: unknown, maxDepth: number): CapturedR
 
 const localTime = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?$/;
 
-/** The time; null if it is missing; or the reason why it is not a time. */
+/** Returns the time, null if it is missing, or a text: why it is not a time. */
 function timeOf(value: unknown): Date | string | null {
   if (value === undefined || value === null || value === "") return null; // CSV has no null
   const ms = epochMs(value) ?? dateTimeMs(value);
@@ -78,7 +78,7 @@ function timeOf(value: unknown): Date | string | null {
 const year2010 = 1_262_304_000; // in seconds
 const year2100 = 4_102_444_800;
 
-/** The milliseconds of a time in seconds or milliseconds since 1970; undefined unless it lies from 2010 to 2100. */
+/** The milliseconds of a time in seconds or milliseconds since 1970; undefined unless its year is from 2010 to 2099. */
 function epochMs(value: unknown): number | undefined {
   const isNumber = typeof value === "number" || (typeof value === "string" && /^\d+(\.\d+)?$/.test(value));
   const time = isNumber ? Number(value) : Number.NaN;
@@ -89,7 +89,7 @@ function epochMs(value: unknown): number | undefined {
   return undefined;
 }
 
-/** The first of these bodies that is a JSON object, else the first one: the catalog decides what an authentic body is. */
+/** Returns the first of these bodies that is a JSON object, else the first one without a payload: the catalog then judges the event. */
 function likeliest(
   bodies: readonly [Uint8Array, ...Uint8Array[]],
   maxDepth: number,

@@ -88,14 +88,14 @@ export interface TrustSettings {
   readonly secret?: Secrets | undefined;
   readonly toleranceSeconds: ToleranceSeconds;
   readonly trustUnsigned: boolean;
-  /** False: an unsigned record whose id a spreadsheet may have rounded is refused. Only a record of a file can have passed through a spreadsheet. */
+  /** False: an unsigned record whose id a spreadsheet may have rounded is refused. Absent for records that are not from a file: they were in no spreadsheet. */
   readonly acceptRoundedIds?: boolean;
 }
 
 /**
  * Verifies the signature of a captured request, with the keys that were valid when it was received. Without a signature:
- * throws `unsigned_dump` unless the operator trusts unsigned records, and else returns the captured bytes, or null if the
- * body must be rebuilt. The id is the one that was signed, where there is a signature.
+ * throws `unsigned_dump` unless the operator trusts unsigned records, may refuse a rounded id, and otherwise returns the captured
+ * bytes, or null if the body must be rebuilt. With a signature, the returned id is the signed one.
  */
 export type TrustCheck = (event: RecordedEvent) => Trusted | Refusal | RoundedId | null;
 
@@ -161,7 +161,7 @@ function unsigned(): WebhookError<ImportErrorCode> {
   );
 }
 
-/** The catalog's judgement on an event. `threw`: its schema threw, so a handler cannot run, and the event can be tried again. */
+/** The catalog's verdict on an event. `threw`: its schema threw, so no handler can run; the event can be tried again. */
 export type ReadEvent =
   | Parsed<Record<string, unknown>>
   | { readonly kind: "threw"; readonly type: string | null; readonly event: null };

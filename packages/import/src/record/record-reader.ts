@@ -30,8 +30,8 @@ export function createRecordReader(mapping: Mapping | undefined, maxDepth: numbe
 }
 
 /**
- * Whether it has a signature to verify. Such a record is proof, also when it is a delivery record as well. Headers that
- * cannot be read may contain one: they make the record invalid, never unsigned.
+ * Whether the record has a signature to verify. It is then read as a captured request, even if it is also a delivery record. Headers
+ * that cannot be read may contain a signature: they make the record invalid, never unsigned.
  */
 function isSigned(fields: Fields, maxDepth: number): boolean {
   const { headers: value } = fields as { readonly headers?: unknown };
@@ -64,8 +64,8 @@ const badPayload = notARecord("its payload is not an object");
 const otherType = notARecord("its eventType is not the type in its payload");
 
 /**
- * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. An
- * `eventType`, if both are there, must be the type of the payload.
+ * Reads a record of the deliveries listing: `eventId` is the webhook-id; `payload` is the event, as an object or as JSON text. If
+ * both have a type, `eventType` must be that of the payload.
  */
 function readDeliveryRecord(fields: Fields, maxDepth: number): RecordedEvent | RecordFault {
   const { eventId, payload } = fields as { readonly eventId?: unknown; readonly payload?: unknown };

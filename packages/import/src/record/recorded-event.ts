@@ -10,7 +10,7 @@ export interface RecordFault {
   readonly fault: FaultCode;
   /** The problem, for people. */
   readonly reason: string;
-  /** The webhook-id, if it can be read all the same. */
+  /** The webhook-id, if it can be read despite the fault. */
   readonly id?: string;
 }
 
@@ -39,7 +39,7 @@ export interface RecordedEvent {
   readonly id: string;
   /** The type in the body; null when the body has none. */
   readonly type: string | null;
-  /** When it occurred; NaN without a valid timestamp. */
+  /** When it occurred, in ms since the Unix epoch; NaN without a valid timestamp. */
   readonly occurredMs: number;
   readonly payload: Fields;
   /** The delivery record that contains it, if one does. */

@@ -2,8 +2,8 @@
 type Next<T> = () => Promise<IteratorResult<T, unknown>>;
 
 /**
- * The same batches, each read through `read`. At the end the source is closed. If `read` threw while a batch was awaited, the
- * source is asked to close, but this does not wait for it: it cannot close before that batch arrives.
+ * Yields the same batches, each read through `read`, and closes the source at the end. If `read` threw while a batch was awaited,
+ * the end does not wait for the source, which cannot close before that batch arrives.
  */
 async function* readBatches<T>(
   batches: AsyncIterable<T>,
@@ -29,7 +29,7 @@ async function* readBatches<T>(
   }
 }
 
-/** The same batches until the signal aborts; then throws its reason, also while a batch is awaited. */
+/** Yields the same batches until the signal aborts; then throws its reason, also while a batch is awaited. */
 export function untilAborted<T>(
   batches: AsyncIterable<T>,
   signal: AbortSignal | undefined,
@@ -49,7 +49,7 @@ export function untilAborted<T>(
 const patienceMs = 20;
 
 /**
- * The same batches until `failure` aborts; then throws its reason, also while a batch is awaited. Calls `flush` when the next
+ * Yields the same batches until `failure` aborts; then throws its reason, also while a batch is awaited. Calls `flush` when the next
  * batch has not arrived within 20 ms, and before an error of the source is thrown, so that nothing gathered is held back.
  */
 export function flushingWhenLate<T>(
@@ -96,7 +96,7 @@ export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefin
 export interface InOrder<Work> {
   /** Begins a piece of work, and resolves when the next can begin. Rejects with the first error of any piece. */
   begin(work: Work): Promise<void>;
-  /** Resolves when nothing runs any more and everything before the first error is settled. Rejects with that error. */
+  /** Waits until nothing runs any more and everything before the first error is settled. Then rejects with that error, if there is one. */
   end(): Promise<void>;
   /** Aborts at the first error of any piece, with that error as its reason. */
   readonly failure: AbortSignal;
@@ -104,7 +104,7 @@ export interface InOrder<Work> {
 
 /**
  * @param atOnce how many pieces run at the same time
- * @param settle gets the results in the order in which the work began, without a gap, as soon as they are there
+ * @param settle gets the results in the order in which the work began, without a gap, as soon as possible
  */
 export function createInOrder<Work, Result>(
   atOnce: number,
@@ -120,7 +120,7 @@ export function createInOrder<Work, Result>(
   let wake = () => {};
 
   async function settleDone(): Promise<void> {
-    if (isSettling) return; // that loop comes to this result too
+    if (isSettling) return; // the loop that runs settles this result too
     isSettling = true;
     for (let head = queue[0]; head?.done !== undefined; head = queue[0]) {
       await settle(head.work, head.done.result); // if it fails, isSettling stays true, and nothing after it is settled

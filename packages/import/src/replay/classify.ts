@@ -13,7 +13,7 @@ interface Facts {
   readonly id: string;
   readonly type: string | null;
   readonly occurredMs: number;
-  /** The status of its delivery record, if it is one. */
+  /** The status of the delivery. Null unless the record is a delivery record. */
   readonly status: string | null;
   /** About how much memory it holds. */
   readonly bytes: number;
@@ -27,7 +27,7 @@ interface Judged extends Facts {
 
 interface Undecided<Item> extends Facts {
   readonly item: Item;
-  /** The record itself, if the sink may still refuse it. */
+  /** The record itself, if the sink may still refuse it and refused records are kept. */
   readonly raw?: RawRecord | undefined;
 }
 
@@ -38,7 +38,7 @@ const noEvent = { type: null, occurredMs: Number.NaN } as const;
 /**
  * Recognises a record, filters it, verifies it, and prepares its event for the sink. Throws only errors that end the
  * replay: `unsigned_dump` and mistakes in the set-up.
- * @param toLine writes a refused record down; undefined when no refused record is kept
+ * @param toLine makes the line of a refused record; undefined when no refused record is kept
  */
 export function createClassifier<Item>(
   { readRecord, passes, verifyOrTrust }: Checks,

@@ -29,7 +29,7 @@ const forced: Verdict = { fate: "stored", isForced: true };
 /** The default lease of a receiver's claim, and some time for the clocks. */
 const claimMs = 31_000;
 
-/** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option`. */
+/** A sink that stores events as a receiver does: unknown, unhandled and invalid ones too. Throws `invalid_option` if the inbox cannot `force`. */
 export function intoInbox(
   inbox: Pick<InboxWriter, "put">,
   options: IntoInbox,
@@ -48,7 +48,7 @@ export function intoInbox(
     });
   }
 
-  /** Stores entries. If a receiver on the same tables handles some of them inline, waits once for the end of its claim. */
+  /** Stores entries. If a receiver on the same tables handles some of them inline, waits once until the receiver's claims have ended. */
   async function store(entries: readonly InboxEntry[], run: string): Promise<readonly PutResult[]> {
     const results = await putEntries(inbox, entries);
     const busy = entries.filter((_, index) => results[index] === "busy");
@@ -61,12 +61,12 @@ export function intoInbox(
     const listener = signal && addAbortListener(signal, () => stop());
     await createDeadline(claimMs).before(stopped);
     listener?.[Symbol.dispose]();
-    signal?.throwIfAborted(); // the next run has them all again
+    signal?.throwIfAborted(); // the next run gets these entries again
     const later = new Map((await putEntries(inbox, busy)).map((result, index) => [busy[index], result]));
     return entries.map((entry, index) => later.get(entry) ?? (results[index] as PutResult));
   }
 
-  /** Runs done events again with `force`. Resolves to the entries that will run. */
+  /** With `force`, makes done events ready again. Resolves to their entries. */
   async function runAgain(
     entries: readonly InboxEntry[],
     results: readonly PutResult[],
@@ -81,7 +81,7 @@ export function intoInbox(
   }
 
   return (run) => ({
-    batchSize: 2000, // a transaction in SQLite: with 350, random ids make it write twice as many pages for each event
+    batchSize: 2000, // one transaction in SQLite per batch: with batches of 350, random ids make it write twice as many pages for each event
     atOnce: 2,
     mayRefuse: true,
     prepare(event) {

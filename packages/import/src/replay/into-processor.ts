@@ -12,7 +12,7 @@ export type IntoProcessor = Pick<
   "source" | "force" | "concurrency" | "clock" | "logger" | "signal" | "deadlineMs"
 >;
 
-// a timer may fire before the store's clock has reached that time
+// a timer may fire before the claim has ended by the store's clock
 const marginMs = 100;
 
 /** A sink that runs handlers, as a receiver does. */
@@ -100,7 +100,7 @@ function createProcessEvent(
 
 type InInbox = NonNullable<Extract<EventOutcome, { code: "busy" }>["inInbox"]>;
 
-/** Logs, once for each kind, that events of the import are in an inbox on the store's tables. */
+/** Returns a function that logs, once for each kind, that events of the import are in an inbox on the store's tables. */
 function createInboxNotes(
   { source, logger }: IntoProcessor,
   run: string,

@@ -43,9 +43,9 @@ export interface RejectedRecord {
   readonly code: string;
   /** Does not quote the record. */
   readonly reason: string;
-  /** The record, or its text when it is not JSON. Neither when it is too large. */
+  /** The record. Absent if its text has a fault. */
   readonly record?: unknown;
-  /** In place of `record`: a text that is not JSON. */
+  /** In place of `record`: a text that is not JSON, not a record or nested too deeply. Absent if it is too large. */
   readonly text?: string | undefined;
 }
 

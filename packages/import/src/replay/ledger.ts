@@ -5,17 +5,17 @@ export type Fate = "stored" | "duplicate" | "conflict" | "invalid" | "filtered" 
 export interface Ledger {
   /** How many records were read. */
   readonly read: number;
-  /** New to the target: stored in the inbox, or handled. */
+  /** Stored in the inbox, or handled: new to the target, or run again by `force`. */
   readonly stored: number;
   /** Already stored or done. */
   readonly duplicate: number;
-  /** Already stored with another body, which stays. */
+  /** Already stored or done with another body, which stays. */
   readonly conflict: number;
-  /** Not a record; with handlers, also an event that does not match its schema. */
+  /** Not a valid record; with handlers, also an event that does not match its schema. */
   readonly invalid: number;
   /** Left out by the filters; with handlers, also an event without a handler. */
   readonly filtered: number;
-  /** A captured request that does not verify, an id that a spreadsheet has rounded, or an event whose handler did not succeed. */
+  /** A captured request that does not verify, an id that a spreadsheet has rounded, or an event whose handler did not succeed or is running elsewhere. */
   readonly rejected: number;
 }
 
@@ -57,7 +57,7 @@ const typeName = /^(?!__proto__$)[\w.-]{1,128}$/;
 
 type Counts = { -readonly [Name in keyof Ledger]: number };
 
-/** Counts records, from `start` on. */
+/** Creates a counter of records that continues from `start`. */
 export function createCounter(start?: ReplayCounts): Counter {
   const total: Counts = { ...(start?.ledger ?? empty) };
   const types = new Map(Object.entries(start?.types ?? {}).map(([type, counts]) => [type, { ...counts }]));

@@ -77,7 +77,7 @@ function openTable(): Table {
 
 const sqliteFull = 13;
 
-/** Throws a full disk as the file system does, with the folder: SQLite's error names none. */
+/** Runs a step. If the disk is full, throws `ENOSPC` as the file system does, with the folder, which SQLite's error does not name. */
 function orFullDisk<T>(step: () => T): T {
   try {
     return step();

@@ -66,7 +66,7 @@ export interface ReplayOptions<Data = EsimEvents, Tx = unknown> extends ImportFi
   readonly maxDepth?: number;
 }
 
-/** The options that have no default. */
+/** The options that can be undefined after parsing. */
 export type WithoutDefault = keyof ImportFilter | "secret" | "mapping" | "store" | "signal";
 
 export type ReplaySettings = SettingsOf<ReplayOptions<unknown>, WithoutDefault>;
@@ -120,11 +120,11 @@ export interface ImportOptions<Data = EsimEvents, Tx = unknown>
     Partial<DumpLimits> {
   /** The file for conflicts, invalid and rejected records, as NDJSON of `RejectedRecord`. It contains personal data: mode 0600. */
   readonly rejectsFile?: string | undefined;
-  /** The file that remembers how far the import has come: after an interruption, the next run continues there. Removed at the end. */
+  /** The file that remembers how far the import has come: after an interruption, the next run continues there. Removed once the import is complete. */
   readonly checkpointFile?: string | undefined;
-  /** Called at most 10 times a second, and at the end. */
+  /** Called at most 10 times a second, and at the end, unless the import rejects. */
   readonly onProgress?: ((progress: ImportProgress) => void) | undefined;
-  /** Called with the next records, in order, once it is known what became of them. */
+  /** Called with the next records, in order, once their fates are known and counted. */
   readonly onSettled?: ((records: readonly RecordVerdict[]) => void) | undefined;
   /**
    * Accepts unsigned records whose id is a number that a spreadsheet has rounded, such as `1.23E+17`. Other events may have the same

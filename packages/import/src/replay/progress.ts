@@ -12,7 +12,7 @@ export interface ImportMessage {
   readonly run: string;
   /** The name of the endpoint that received the events. */
   readonly source: string;
-  /** Whether nothing was stored or handled: the ledger counts what would be. */
+  /** Whether nothing is stored or handled: `stored` in the ledger counts the events that would be passed to the target. */
   readonly dryRun: boolean;
   /**
    * - `damaged`: the rest of the dump could not be read
@@ -35,8 +35,8 @@ export interface ImportMessage {
 const importNotice: Channel<unknown, ImportMessage> = createNotice("import");
 
 /**
- * Watches every import and replay in this process: its progress, at most ten times a second, and its end. What they put
- * into an inbox and what their handlers do is seen by `observe` of core. A listener that throws or rejects changes nothing
+ * Watches every import and replay in this process: its progress, at most ten times a second, and its end. `observe` of core
+ * shows the events that they put into an inbox, and their handlers. A listener that throws or rejects changes nothing
  * else: the first such error becomes a Node.js process warning.
  *
  * Throws `invalid_option` if the listener is not a function. Returns a function that stops watching.
@@ -51,7 +51,7 @@ export function observeImports(listener: (message: ImportMessage) => void): () =
   );
 }
 
-/** How a replay ended that did not fail. */
+/** The ending of a replay that did not fail. */
 export type ReplayEnding = Exclude<ImportMessage["outcome"], "running" | "failed">;
 
 /** Reports to the listener and to the channel. */

@@ -15,9 +15,9 @@ import { openSinkOf, type ReplayTarget } from "./target.ts";
 export interface ReplayReport extends ReplayCounts {
   /** The name of this run. A run that continues an interrupted one keeps its name. */
   readonly run: string;
-  /** Whether nothing was changed: then `stored` counts the events that would be stored or handled, and duplicates are not known. */
+  /** Whether nothing was changed: then `stored` counts the events that would be passed to the target, and duplicates are not known. */
   readonly dryRun: boolean;
-  /** Whether the signal aborted: run it again to continue. Everything counted is settled. */
+  /** Whether the signal ended the replay early: run it again to continue. All counted records are settled. */
   readonly interrupted: boolean;
 }
 
@@ -48,9 +48,9 @@ export interface ReplayInput {
 }
 
 /**
- * Replays records, wherever they are from: reads the checks and the target from the settings, sorts the records if they must
- * be oldest first, passes them on, and reports. Throws a mistake in the set-up. Rejects once no handler runs any more; an aborted
- * signal is no error, but `interrupted`.
+ * Replays records, wherever they are from: makes the checks and the sink, sorts the records if they must be oldest first, passes
+ * them on, and reports. Rejects for a mistake in the set-up, and for other errors once no handler runs any more. An aborted signal
+ * is no error, but `interrupted`.
  */
 export async function replay(
   { records, journal, onProgress, onEnd, bytesRead }: ReplayInput,

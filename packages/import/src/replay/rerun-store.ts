@@ -40,7 +40,7 @@ export function rerunStore<Tx>(store: DedupeStore<Tx>, { run, onRerun }: RerunOp
     return (await store.complete(key, claim.token)) ? undefined : { status: "busy", retryAfterMs: 0 };
   }
 
-  /** Marks an id before it runs. Marked later, it would run again if the process were killed right after its first run. */
+  /** Marks an id before its event runs. Marked later, the event would run again if the process were killed right after the first run. */
   async function markOrRelease(key: EventKey, claim: Claimed, leaseMs: number): Promise<Claim> {
     let obstacle: Claim | undefined;
     try {

@@ -20,7 +20,7 @@ export interface AcceptedEvent extends RecordedEvent {
 
 /** Takes events in batches. */
 export interface Sink<Item> {
-  /** How many events are in a batch. */
+  /** The most events in a batch. */
   readonly batchSize: number;
   /** How many batches it takes at the same time. */
   readonly atOnce: number;
@@ -33,7 +33,7 @@ export interface Sink<Item> {
 }
 
 /**
- * Opens a sink for the run of this name. Mistakes in the set-up are reported earlier, when this function is created, except
+ * Opens a sink for the run of this name. Mistakes in the options are reported earlier, when this function is created, except
  * `source_unknown`: only the target itself knows whose events it holds.
  */
 export type SinkOpener<Item> = (run: string) => Promise<Sink<Item>>;

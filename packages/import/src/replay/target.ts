@@ -24,7 +24,7 @@ export type ReplayTarget<Data, Tx> =
   | NoInfer<Handlers<Data, Tx>>
   | NoInfer<Processor<Data>>;
 
-/** The sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
+/** Returns a function that opens the sink for this target. Throws `invalid_option` or `unknown_event_type` for a mistake in the set-up. */
 export function openSinkOf(
   target: ReplayTarget<unknown, never>,
   settings: SinkSettings,
@@ -70,7 +70,7 @@ function dryRunSink(prepare: Prepare): Sink<null> {
 
 const accepted = { item: null, bytes: 0 };
 
-/** An inbox stores every event. Its schema is tried all the same: the schema may be a mistake in the set-up. */
+/** For an inbox, which stores every event. The schema is tried nevertheless, since an asynchronous one throws: it is a mistake in the set-up. */
 function preparedForInbox(readEvent: ReadEventOf): Prepare {
   return (event) => {
     readEvent(event);
@@ -78,7 +78,7 @@ function preparedForInbox(readEvent: ReadEventOf): Prepare {
   };
 }
 
-/** No handler gets an event that its schema does not accept, or throws at. */
+/** For handlers, which get no event that its schema does not accept, or throws at. */
 function preparedForHandlers(readEvent: ReadEventOf): Prepare {
   return (event) => {
     const parsed = readEvent(event);

@@ -14,7 +14,7 @@ export function decodeMessage(text: string): InboxEntry {
   return decodeEntry(typeof json === "object" && json !== null ? { ...json, event: null } : json);
 }
 
-/** Undefined if it is not JSON: the error of the parser would quote the text. */
+/** Parses a text. Undefined if it is not JSON: the error of the parser would quote the text. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

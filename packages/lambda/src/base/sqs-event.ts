@@ -8,7 +8,7 @@ export interface SqsRecord {
   readonly attributes: {
     /** How many times the message was delivered, from 1: the attempt. */
     readonly ApproximateReceiveCount: string;
-    /** Messages of the same group are in order: a group is a lane, or a single event without a lane. Absent unless the queue is FIFO. */
+    /** In a FIFO queue, the messages of a group are in order: a group is a lane, or a single event without a lane. */
     readonly MessageGroupId?: string | undefined;
   };
   /** Names the queue that it comes from. */
@@ -23,11 +23,11 @@ export interface SqsEvent {
 
 /** The messages that SQS keeps, and delivers again. */
 export interface SqsBatchResult {
-  /** The messages that were not handled, by their `messageId`. All others are deleted. */
+  /** The messages that are not done, by their `messageId`. All others are deleted. */
   batchItemFailures: { itemIdentifier: string }[];
 }
 
-/** The messages that wait for each other: those of a group of a FIFO queue. */
+/** Groups the messages that wait for each other: those of a group of a FIFO queue. */
 export function groupsOf(records: readonly SqsRecord[]): SqsRecord[][] {
   const groups = Map.groupBy(records, ({ messageId, attributes, eventSourceARN }) =>
     eventSourceARN.endsWith(".fifo") ? attributes.MessageGroupId : messageId,

@@ -43,7 +43,7 @@ const shape: OptionsShape<SettingsOf<DynamoStoreOptions, "client">> = {
   timeoutMs: z._default(durationMs(1), 5000),
 };
 
-/** A live claim of the owner of `:token`. */
+/** The condition that the item is a live claim of the owner of `:token`. */
 const isHeld = "#token = :token AND #done = :false AND #until > :now";
 /** How long this process remembers that a lease has ended, for its late owner. */
 const rememberedMs = 3_600_000;
@@ -92,7 +92,7 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Dy
     return output;
   }
 
-  /** False if the condition is not met. */
+  /** Sends a conditional write. False if its condition is not met. */
   async function write(command: object, signal: AbortSignal): Promise<boolean> {
     try {
       await send(command, signal);
@@ -108,7 +108,7 @@ export function dynamoStore(table: string, options: DynamoStoreOptions = {}): Dy
     return (await send<GetItemCommandOutput>(command, signal)).Item;
   }
 
-  /** The values of `isHeld`. A lease of this process has ended when the process's clock says so; any other lease, when the item does. */
+  /** The values of `isHeld`. A lease of this process has ended when the process's clock says so; any other lease, when its end in the item has passed. */
   function held(token: string): Item {
     const hasEnded = performance.now() >= (ends.get(token) ?? Number.POSITIVE_INFINITY);
     return {

@@ -11,7 +11,7 @@ interface Expressions {
   readonly ExpressionAttributeValues: Item;
 }
 
-/** The names and values that the expressions use: DynamoDB refuses others. */
+/** Returns expressions with the names and values that they use: DynamoDB refuses unused ones. */
 export function expression(
   values: Item,
   ConditionExpression: string,

@@ -4,7 +4,7 @@ export interface ServerClock {
   read(date: string | undefined, sentAt: number, receivedAt: number): void;
   /** The time of the server is at least this, in ms since the Unix epoch. NaN before the first response. */
   earliest(): number;
-  /** And at most this. */
+  /** The time of the server is at most this. */
   latest(): number;
 }
 

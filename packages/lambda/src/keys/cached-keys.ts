@@ -36,7 +36,7 @@ export const awsKeysShape: OptionsShape<SettingsOf<AwsKeysOptions, "client">> = 
   timeoutMs: z._default(durationMs(1), 4000), // a receiver waits 5 s for its keys
 };
 
-/** Bounds what a key store does at AWS. `explain` returns the error for a mistake in the set-up. */
+/** Creates the guard of a key store, which limits the time of its calls. `explain` returns the error for a mistake in the set-up. */
 export function keysGuard(
   name: string,
   timeoutMs: number,

@@ -48,7 +48,7 @@ interface Written {
  *
  * Parameter Store has no conditional write, but gives each write the next version. So each record names the version that it replaces, and
  * is ignored if that version was replaced before: read the parameter with this store only. Receivers need `ssm:GetParameter`
- * and `ssm:GetParameterHistory`; what writes needs also `ssm:PutParameter`. The limit is that of a parameter: 4 KB, some 20 keys.
+ * and `ssm:GetParameterHistory`; processes that write also need `ssm:PutParameter`. The limit is that of a parameter: 4 KB, some 20 keys.
  *
  * Throws `invalid_option`. Rejects with `missing_rights`, `store_unavailable`, `invalid_secret` and, for `load`, `missing_secret`.
  * @param name the name of the parameter
@@ -84,7 +84,7 @@ export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
     };
   }
 
-  /** The valid version, and the number of the last one. Almost always the last version is valid, and shows it itself. */
+  /** Reads the valid version, and the number of the last one. The last version is nearly always valid, and its own text shows that. */
   async function read(signal: AbortSignal): Promise<(Written & { readonly last: number }) | undefined> {
     const command = new GetParameterCommand({ Name: name, WithDecryption: true });
     const found = await call<GetParameterCommandOutput>(command, signal, "ParameterNotFound");
@@ -147,7 +147,7 @@ export function ssmKeys(name: string, options: SsmKeysOptions = {}): KeyStore {
   });
 }
 
-/** Whether no other write came between the writer's read and this version: the writer then knew which earlier version was valid. */
+/** Whether no other write came between the writer's read and this version: the writer then knew which earlier version was valid. True for another program's value. */
 function followsLast({ version, write }: Written): boolean {
   return write === undefined || write.last === version - 1;
 }

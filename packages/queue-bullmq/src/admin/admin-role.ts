@@ -7,7 +7,7 @@ import { type AdminOptions, createAdmin, operatorLimit } from "./admin.ts";
 import { createErase } from "./erase.ts";
 import { refuseGiveUp } from "./filter.ts";
 
-/** Creates the operations for operators. Each goes through `run`: after the checks of the set-up, within the time limit. */
+/** Creates the operations for operators. Each call of Redis goes through `run`: after the checks of the set-up, within the time limit. */
 export function createAdminRole(
   options: AdminOptions,
   minutes: Minutes,
@@ -32,7 +32,7 @@ export function createAdminRole(
       return ended === null ? [] : [ended];
     },
     erase: (subject, limit = operatorLimit) => erase(subject, limit, run),
-    purge: async () => 0, // BullMQ removes what is done
+    purge: async () => 0, // BullMQ removes done jobs
   });
   return {
     stats: () => run(() => admin.stats()),

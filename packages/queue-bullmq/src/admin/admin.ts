@@ -90,7 +90,7 @@ export function createAdmin({
     return oldest === undefined ? null : Math.max(0, Date.now() - oldest);
   }
 
-  /** The failed or delayed jobs of a filter, the earliest failed or due first. */
+  /** Returns the jobs with the ids of a filter. Without ids: the failed or delayed jobs, the earliest first. */
   async function jobsIn(
     state: "failed" | "delayed",
     filter: AdminFilter,
@@ -100,7 +100,7 @@ export function createAdmin({
     return (await findByIds(filter)).flatMap(({ job }) => job ?? []).slice(0, limit);
   }
 
-  /** Makes a job ready. False: another operator was faster, and it is in another state, or its id was forgotten and stored again since. */
+  /** Makes a failed or delayed job due. False: it is in another state, since another operator was faster, or its id was forgotten and stored again. */
   async function retry(job: BullmqJob, state: "failed" | "delayed", step: string): Promise<boolean> {
     const deduplicationId = job.opts.deduplication?.id;
     const latest = deduplicationId && (await queue.getDeduplicationJobId(deduplicationId));

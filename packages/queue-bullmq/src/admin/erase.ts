@@ -100,7 +100,7 @@ const states: readonly JobType[] = [
   "completed",
 ];
 
-/** How often all states are searched: by a retry or a redrive, a job can also go back to a state that was already searched. */
+/** How many times all states are searched at most: by a retry or a redrive, a job can also go back to a state that was already searched. */
 const mostSearches = 5;
 const sliceLength = 100;
 
@@ -140,7 +140,7 @@ export function createErase(
     return ((await script(keys, args)) as InboxState | "") || undefined;
   }
 
-  /** Searches a state once. Adds the jobs that it has read to `read`. */
+  /** Searches a state once, and erases the subject's jobs. Adds each job that was read to `read`. */
   async function search(
     type: JobType,
     subject: string,

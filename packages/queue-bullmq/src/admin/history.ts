@@ -53,5 +53,5 @@ export function historyOf({ stacktrace, stalledCounter }: BullmqJob): readonly H
   return attempts.slice(-mostStacks);
 }
 
-/** The text with which BullMQ's worker fails a job. */
+/** The text with which BullMQ's worker fails a job that has stalled or started too often. */
 const stalledTooOften = /^[^\n]*job (?:stalled|started) more than allowable limit/;

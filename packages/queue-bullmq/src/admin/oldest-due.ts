@@ -31,8 +31,8 @@ export function createNoteRedrive(
 }
 
 /**
- * When the oldest due event was due; undefined if none is. For an event that was tried before, it is the time of its last try,
- * since BullMQ does not keep when its pause ended.
+ * When the oldest due event was due; undefined if none is. For a waiting event that was tried before, it is the time of its last try
+ * or redrive, since BullMQ does not keep when a pause between tries ended.
  */
 export async function oldestDueAt(
   queue: BullmqQueue,

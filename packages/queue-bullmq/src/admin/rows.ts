@@ -6,7 +6,7 @@ import { type BullmqJob, startsOf } from "../redis/queue.ts";
 import type { BullmqState } from "./filter.ts";
 import { historyOf, stackOf } from "./history.ts";
 
-/** Reads the subject of an entry, from its body: a job is not searched by it. */
+/** Reads the subject of an entry from its body: BullMQ has no index of subjects. */
 export type SubjectReader = (entry: InboxEntry) => string | null;
 
 /** The event of a job. Undefined for a job that the inbox did not add. */

@@ -30,7 +30,7 @@ const noteStart = `${frameStart}esim-webhooks `;
 const mostCharacters = 2000;
 
 /**
- * The thrown value as an error that BullMQ may keep: of the same class, with its causes in its message, secrets and personal data masked in
+ * Returns the thrown value as an error that BullMQ may keep: of the same class, with its causes in its message, secrets and personal data masked in
  * message and stack, and with the note. Its cause is the original.
  */
 export function storableError(thrown: unknown, note: AttemptNote): Error {

@@ -68,7 +68,7 @@ const refusals: readonly {
   },
 ];
 
-/** The error of a server that refuses, with how to fix it. Other errors stay as they are. */
+/** Explains the error of a server that refuses. Other errors only lose their command's arguments. */
 export function explained(error: unknown): unknown {
   if (!(error instanceof Error) || WebhookError.is(error)) return error;
   const cause = withoutArguments(error);

@@ -2,7 +2,7 @@ import { hash, randomUUID } from "node:crypto";
 import type { EventKey, InboxEntry, PutResult } from "@esim-webhooks/core";
 
 /**
- * The deduplication id of an event. BullMQ takes any text for it, so event ids with colons, of digits only, or of 2,000 bytes
+ * The deduplication id of an event. BullMQ takes any text for it, so event ids with colons, of digits only, or of 1,024 bytes
  * need no mapping. The length distinguishes "a:b" + "c" from "a" + "b:c".
  */
 export function deduplicationIdOf({ source, id }: EventKey): string {

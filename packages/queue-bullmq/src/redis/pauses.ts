@@ -10,7 +10,7 @@ export interface Pauses {
   pause(pause: NewPause): Promise<void>;
   /** Ends the pause, and resolves to it. */
   resume(): Promise<Pause | null>;
-  /** The pause. Ends it if its `until` has passed. */
+  /** Resolves to the pause, if any. Ends a pause whose `until` has passed. */
   current(): Promise<Pause | null>;
   /** Ends a pause whose `until` has passed, if this process has not looked in the last ten seconds. Never rejects. */
   endInTime(): Promise<void>;

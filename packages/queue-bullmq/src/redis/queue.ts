@@ -56,7 +56,7 @@ export interface BullmqJob {
   readonly finishedOn?: number | undefined;
   /** How many attempts have begun. */
   readonly attemptsStarted: number;
-  /** How many attempts have failed. `retry` resets it. */
+  /** How many attempts have failed or completed. `retry` resets it. */
   readonly attemptsMade: number;
   /** How many times its worker ended, or lost its lock, while it was active. */
   readonly stalledCounter: number;

@@ -20,9 +20,9 @@ export interface ServerCheckOptions {
 export interface ServerCheck {
   /** Throws `evicting_store`, and `invalid_option` for an option that needs another server. Logs what this server can lose. */
   check(): Promise<void>;
-  /** Checks the eviction policy again if the last check was ten seconds ago: the policy can change while the server runs. */
+  /** Checks the eviction policy again if the last check was at least ten seconds ago: the policy can change while the server runs. */
   recheck(): Promise<void>;
-  /** False once a server has said that it writes no append-only file. */
+  /** False if a server said at the last check that it writes no append-only file. */
   isPersistent(): boolean;
 }
 
@@ -85,7 +85,7 @@ export function createServerCheck(options: ServerCheckOptions): ServerCheck {
   };
 }
 
-/** BullMQ would ask for the version itself, which our queue leaves out. */
+/** Throws for a Redis that is too old: our queue skips BullMQ's own check. */
 function refuseOldServer(servers: readonly ServerFacts[]): void {
   const old = servers.find(({ version }) => version !== undefined && isOlder(version, "6.2"));
   if (old === undefined) return;

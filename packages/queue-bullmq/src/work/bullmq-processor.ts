@@ -123,7 +123,7 @@ export function bullmqProcessor<Data = EsimEvents, Tx = unknown>(
     }
   }
 
-  /** Handles the event of a job, and reports its ending, unless core's processor has: that one reports the endings of handlers. */
+  /** Handles the event of a job. Reports a failure or death that core's processor has not: core's reports only those of handlers. */
   async function run(job: EventJob, entry: InboxEntry, signal: AbortSignal | undefined) {
     const startedAt = monotonicClock.now();
     const waitMs = waitMsOf(job);

@@ -56,7 +56,7 @@ export function isRateLimit(error: unknown): boolean {
   return readThrown(error, "message") === RATE_LIMIT_ERROR;
 }
 
-/** Whether BullMQ will not try the job again after this error. A job of a worker that stops is given back. */
+/** Whether BullMQ will not try the job again after this error. False if the job was cancelled: it is given back, or another worker has it. */
 export function isFinal(
   error: unknown,
   { attemptsMade, opts }: EventJob,

@@ -59,7 +59,7 @@ export interface QueuePlace {
   readonly prefix: string;
   /** The timeout of an operation, in ms. */
   readonly timeoutMs: number;
-  /** Counts what becomes of jobs. Undefined without the option `minuteCounts`. */
+  /** Counts how attempts end. Undefined without the option `minuteCounts`. */
   readonly counter: MinuteCounter | undefined;
   /** The pause of the queue. Ends it if its `until` has passed. */
   currentPause(): Promise<Pause | null>;
@@ -145,7 +145,7 @@ export function createQueueWorker<Data>(
   };
 }
 
-/** How many jobs a worker has whose result is not stored yet. */
+/** Returns a function that counts the worker's jobs whose result is not stored yet. */
 function countUnstored(worker: QueueWorker): () => number {
   let count = 0;
   const processJob = worker.processJob;
@@ -189,7 +189,7 @@ function connect(connection: string | Redis | Cluster): Redis {
   return connection.duplicate([], overridden) as unknown as Redis; // a Worker takes both
 }
 
-/** The connections that BullMQ makes of a client: its worker waits for jobs on one. */
+/** Returns a list that gets each connection that BullMQ duplicates from this one: its worker waits for jobs on one. */
 function duplicatesOf(connection: Redis): readonly Redis[] {
   const made: Redis[] = [];
   const { duplicate } = connection;

@@ -3,7 +3,7 @@ import { parseOptions } from "@esim-webhooks/core/engine";
 import { processorShape } from "@esim-webhooks/core/internal";
 import type { BullmqProcessor } from "./bullmq-processor.ts";
 
-/** The part of BullMQ's `Worker` that takes no jobs while it is stuck. */
+/** The part of BullMQ's `Worker` that pauses it while it is stuck. */
 export interface PausableWorker {
   /** How many jobs it can run at the same time. */
   readonly concurrency: number;
@@ -17,7 +17,7 @@ export interface PausableWorker {
 
 /** Watches whether a worker is stuck. */
 export interface StuckWatch {
-  /** Whether it is stuck: as many abandoned handlers run as it has slots. It takes no more jobs then, until one of them has ended. */
+  /** Returns whether it is stuck: as many abandoned handlers run as it has slots. Pauses it then, and resumes it once one of them has ended. */
   check(): boolean;
   /** Ends the watch: it neither pauses nor resumes the worker any more. */
   stop(): void;
@@ -69,7 +69,7 @@ export interface StuckWatchOptions {
 }
 
 /**
- * For a `Worker` of your own: it takes no jobs while as many abandoned handlers run as it has slots, and is paused for that long. Returns a
+ * For a `Worker` of your own: pauses it, so that it takes no jobs, while as many abandoned handlers run as it has slots. Returns a
  * function that ends the watch; call it before you close the worker. Workers of `createWorker` do it by themselves. Throws `invalid_option`.
  */
 export function pauseWhileStuck(

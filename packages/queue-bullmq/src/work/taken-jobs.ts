@@ -9,7 +9,7 @@ type ProcessJob = (job: EventJob, token?: string, signal?: AbortSignal) => Promi
 export interface TakenJobs {
   /** The processor, for the worker. */
   readonly process: ProcessJob;
-  /** How many there are. */
+  /** How many jobs there are. */
   running(): number;
   /**
    * Ends all of them, and every later one: they are due again immediately, with no attempt spent. What their handlers still do

@@ -1,6 +1,6 @@
 import type { JobProgress } from "bullmq";
 
-/** The part of BullMQ's `Job` that says since when its event waits, and was due. */
+/** The part of BullMQ's `Job` that shows since when its event was put off, and since when it was due. */
 interface WaitingJob {
   readonly data: unknown;
   readonly progress: unknown;
