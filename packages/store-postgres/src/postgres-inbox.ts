@@ -209,14 +209,14 @@ export function postgresInbox<Database = unknown, Tx = Transaction<Database>>(
       async redrive(filter = {}, limit = operatorLimit, by) {
         const step = encodeStep("retried", by ?? null);
         const redriven = await run((connection) => redrive(connection, tables, filter, limit, step));
-        if (redriven > 0) hints.give();
+        if (redriven > 0) hints.announce();
         return redriven;
       },
       async giveUp(filter, options, limit = operatorLimit) {
         const how = readGiveUp(options);
         const givenUp = await run((connection) => giveUp(connection, tables, filter, how, limit));
         counter?.gaveUp(givenUp.events);
-        if (givenUp.events > 0) hints.give(); // the next events of their lanes may be due
+        if (givenUp.events > 0) hints.announce(); // the next events of their lanes may be due
         return givenUp;
       },
       purge: (limit = operatorLimit) => purge(limit),

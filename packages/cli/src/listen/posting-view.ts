@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { maskEvent, span } from "@esim-webhooks/core/internal";
+import { idPattern, maskEvent, span } from "@esim-webhooks/core/internal";
 import { printable, printableJson } from "@esim-webhooks/core/log-lines";
 import { shortened } from "@esim-webhooks/core/masking";
 import type { Output } from "../program/context.ts";
@@ -56,9 +56,9 @@ function jsonOf(result: Answer | NoAnswer): object {
   return { status: result.status, ...(code !== undefined && { code }), ms: result.ms };
 }
 
-/** The field that the listing does not show, so that the event cannot be posted. */
+/** The field that the listing does not show, or not as it can be sent, so that the event cannot be posted. */
 function missingOf({ eventId }: WebhookDelivery): "id" | "body" {
-  return eventId === null ? "id" : "body";
+  return eventId === null || !idPattern.test(eventId) ? "id" : "body";
 }
 
 function textOf(result: Answer | NoAnswer): string {

@@ -9,6 +9,7 @@ import { listPages } from "../inbox/filter.ts";
 import { withInbox } from "../inbox/with-inbox.ts";
 import { explainedCall } from "../program/call-error.ts";
 import type { CliContext } from "../program/context.ts";
+import { knownSecrets } from "../set-up/known-secrets.ts";
 import type { SetUp } from "../set-up/set-up.ts";
 import type { RehearseFlags } from "./flags.ts";
 
@@ -40,7 +41,7 @@ export async function readDump(
     {
       since,
       trustUnsigned: true,
-      secret: typeof setUp.secret === "string" ? setUp.secret : [],
+      secret: (await knownSecrets(setUp.secret)) ?? [],
     },
   );
   return { unread: ledger.invalid + ledger.rejected, reason: "is no record of an event, or does not verify" };

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
@@ -64,6 +64,22 @@ describe("rehearse", () => {
       ],
     });
     expect(ended.stdout).not.toContain("8932042");
+  });
+
+  it("verifies captured requests of a dump by the keys of a key source", async () => {
+    const secret = newSecret();
+    const faulted = { type: "esim.faulted", data: sampleData("esim.faulted") };
+    const { headers, body } = signedRequest(faulted, { secret, at: new Date(now()) });
+    const keyed = config(
+      `"esim.faulted": ${run}`,
+      `secret: { load: async () => [${JSON.stringify(secret)}] },`,
+    );
+    const cwd = folder({
+      "esim-webhooks.config.ts": keyed,
+      "dump.ndjson": `${JSON.stringify({ headers, body, receivedAt: "2026-11-20T12:00:00Z" })}\n`,
+    });
+    const ended = await cli(["rehearse", "dump.ndjson", "--json"], { cwd, now });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ events: 1, handled: 1, unread: 0 });
   });
 
   it("shows only what is new since the current config, and ends with 0 if nothing is", async () => {

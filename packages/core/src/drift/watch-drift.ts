@@ -135,7 +135,7 @@ export function watchDrift(
         await write(type, sketch, unwritten);
       } catch (err) {
         sketch.shapes.putBack(unwritten);
-        logUnavailable({ err }, "The state store did not answer, so drift of events is noted later.");
+        logUnavailable({ err }, "Drift of events could not be stored, so it is noted later.");
         arm(retryMs);
         return;
       }

@@ -84,7 +84,7 @@ export function watchTroubles(options: WatchTroublesOptions = {}): TroubleWatch 
       // probes, receivers and workers log that the inbox does not answer
       const isUnreachable = WebhookError.is(error) && error.code === "store_unavailable";
       if (!isUnreachable && !hasFailed)
-        log.error({ error }, "The inbox could not be looked at for troubles, so new ones do not show.");
+        log.error({ err: error }, "The inbox could not be looked at for troubles, so new ones do not show.");
       hasFailed ||= !isUnreachable;
     }
     const inline = look === undefined ? silence(receiving.lastAt(), silenceMs, atMs) : [];

@@ -96,7 +96,6 @@ export async function keepRequest(
   source: string,
   { requestedAt, ids, periods }: NewRequest,
 ): Promise<void> {
-  const before = await state.read(nameOf(source));
   const missing = ids.map(hashOf);
   const value = {
     requestedAt,
@@ -104,7 +103,10 @@ export async function keepRequest(
     missing,
     periods: periods.map((period) => ({ ...period, arrived: [] })),
   };
-  await state.write(nameOf(source), value, before?.version);
+  for (let isKept = false; !isKept; ) {
+    const before = await state.read(nameOf(source));
+    isKept = await state.write(nameOf(source), value, before?.version); // false: another process wrote meanwhile
+  }
 }
 
 /**

@@ -64,6 +64,28 @@ it("a request has what was given up and what was lost, the periods of the passes
   for (const personal of Object.values(sampleData("esim.enabled"))) expect(text).not.toContain(personal);
 });
 
+it("is kept although a pass of another process writes the last request at the same time", async () => {
+  const endpoint = endpointOf([made({ id: "given-up", occurredMs: at(1), status: "exhausted" })]);
+  const { state, api, endpoint: reference } = endpoint;
+  await endpoint.request(2);
+  let races = 2;
+  const racing = {
+    ...state,
+    async write(...written: Parameters<typeof state.write>) {
+      if (races-- > 0) {
+        const { name, value, version } = await state.first();
+        await state.write(name, value, version);
+      }
+      return state.write(...written);
+    },
+  };
+  const { requestedAt } = await requestSupportReplay(api, reference, {
+    state: racing,
+    clock: { now: () => at(3) },
+  });
+  expect(await state.only()).toMatchObject({ requestedAt });
+});
+
 it("what reconcile has settled needs no replay, and a lost event is named for 7 days, though its alarm is daily", async () => {
   const listing = [
     made({ id: "given-up", occurredMs: at(2), status: "exhausted" }),

@@ -63,7 +63,7 @@ const isWanted = "(type is null or type <> all (paused))";
 
 /**
  * Since when a take could have returned the oldest due event; null if there is none. In lanes, it looks at the first thousand events whose
- * time has come; if all of these wait for others, at the first events of 2,000 lanes. Events that are still held after their pause has ended are included.
+ * time has come; if all of these wait for others, at the first events of 1,000 lanes. Events that are still held after their pause has ended are included.
  */
 const oldestDue = plpgsql(
   "oldest_due(moment timestamptz, held_by_dead boolean) returns timestamptz",
@@ -97,7 +97,7 @@ begin
         where lane > head.lane and lane is not null and state = 'ready'
         order by lane, occurred_at, source, id limit 1
       ) as following
-      where head.number < 2000
+      where head.number < 1000
     )
     select min(due_at) into oldest from head where due_at <= moment and not held and ${isWanted} and ${isFirst("head")};
   end if;
