@@ -47,7 +47,7 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
       async act(step, state) {
         const { ids } = step;
         const changed = await inbox.redrive({ ...step, state }, ids.length, by);
-        const isWhole = changed === ids.length || isWaiting; // a ready one that was left is ready, too
+        const isWhole = changed === ids.length || isWaiting; // in the state ready, changed and unchanged events look the same
         // if this look-up fails, all are watched: the retry has been done, and its count must be shown
         const watched = isWhole ? ids : await without(inbox, step, state).catch(() => ids);
         events.push({ ...step, ids: watched });
@@ -58,7 +58,7 @@ export async function retry(settings: Settings, input: Calls["retry"]["in"], by:
   return { ...round, events };
 }
 
-/** The ids of events without those that still are in a state: such as dead ones whose body was removed. */
+/** The ids of the events that are no longer in a state. Dead events whose body was removed, for example, still are. */
 async function without(
   inbox: InboxAdmin,
   { source, ids }: RetriedEvents,
@@ -93,7 +93,7 @@ export function discard(settings: Settings, input: Calls["discard"]["in"], by: s
   });
 }
 
-/** Ends events that wait as dead. `leased`: those that a worker has taken since they were chosen. */
+/** Ends ready events as dead. `leased`: how many a worker has taken since they were chosen. */
 export async function giveUp(
   settings: Settings,
   { reason, ...input }: Calls["giveUp"]["in"],
@@ -174,7 +174,7 @@ export async function erase(
 
 interface Facts {
   readonly code: string;
-  /** Who did it. */
+  /** The operator's name. */
   readonly by: string;
   readonly [name: string]: unknown;
 }

@@ -32,7 +32,7 @@ const reason = z.string().check(z.trim(), z.minLength(1), z.maxLength(500));
 const subject = z.string().check(z.minLength(1), z.maxLength(200));
 const longestPauseMs = 366 * 86_400_000;
 
-/** A call that looks for events, with the filters of the visitor's role. */
+/** Returns a call that looks for events, if the visitor's role has the filters. */
 function forRole<In extends { readonly filter: Filter }, Out>(
   look: (settings: Settings, input: In) => Promise<Out>,
 ): (settings: Settings, input: In, visitor: Visitor) => Promise<Out> {
@@ -117,7 +117,7 @@ export function isCall(name: string): name is CallName {
   return Object.hasOwn(calls, name);
 }
 
-/** Answers a call. Throws `unknown_call`, `not_an_operator` and `invalid_call`, and what the call throws. */
+/** Answers a call. Throws `unknown_call`, `not_an_operator`, `invalid_option`, and what the call throws. */
 export async function callOf(
   settings: Settings,
   visitor: Visitor,

@@ -13,18 +13,18 @@ const stepEvents = 500;
 export interface Change<State extends InboxState> {
   /** The states whose events it can change, the default first. */
   readonly states: readonly [State, ...State[]];
-  /** As in `cannot be retried`. */
+  /** The participle in messages, such as `retried`. */
   readonly done: string;
-  /** Changes events of a state. Resolves to how many. */
+  /** Changes events of a state. Resolves to the number of changed events. */
   act(step: RetriedEvents, state: State): Promise<number>;
-  /** Logs what was done. */
+  /** Logs what was done, even if a step has failed. */
   log(facts: Readonly<Record<string, unknown>>): void;
 }
 
 /**
- * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile is not
- * chosen again, not even by the round after this one, which begins at the cursor. What was changed before a step failed is logged, and said
- * in the failure.
+ * Changes at most `most` events, step by step. They are chosen before the first step, and each is changed once: one that dies again meanwhile
+ * is not chosen again, not even by the next round, which begins at the cursor. If the inbox stops answering, the failure says how many
+ * were changed.
  */
 export async function change<State extends InboxState>(
   { inbox }: Settings,
@@ -57,7 +57,7 @@ export async function change<State extends InboxState>(
   return { done, nextCursor };
 }
 
-/** Whether a cursor still names its place after events before it were changed. Else an action ends with its first round. */
+/** Whether a cursor still names its place after events before it were changed. Otherwise an action ends with its first round. */
 export function continues({ capabilities }: InboxAdmin): boolean {
   return capabilities.filters === undefined;
 }
@@ -90,7 +90,7 @@ async function chosen(
   return { steps, nextCursor: continues(inbox) ? (cursor ?? null) : null };
 }
 
-/** A filter without what is personal data or may quote it. */
+/** A filter as the log shows it: without the texts that are personal data, or may quote it. */
 function shownFilter({ subject, error, ...filter }: Filter): Record<string, unknown> {
   return {
     ...filter,

@@ -49,7 +49,7 @@ export interface Calls {
    */
   pause: Call<{ type: string | null; reason: string; forMs?: number; replaces?: string }, Empty>;
   resume: Call<{ type: string | null }, Changed>;
-  /** How many events `erase` would erase, up to 10,001 of each state. Null: it counts them only while it erases them. */
+  /** How many events `erase` would erase, up to 10,001 of each state. Null: the engine counts them only while it erases them. */
   erasable: Call<{ subject: string }, Erased["events"] | null>;
   /** Erases the personal data of all events of an eSIM. */
   erase: Call<{ subject: string }, Erased>;
@@ -94,7 +94,7 @@ export interface Session {
 
 export interface Filter {
   readonly state?: InboxState;
-  /** Only the ready events that are due later. */
+  /** Only the ready events that are due later. On BullMQ, only counts use it. */
   readonly dueLater?: true;
   readonly types?: readonly string[];
   readonly source?: string;
@@ -110,19 +110,22 @@ export interface Filter {
   readonly until?: string;
 }
 
-/** Exact up to 10,000. */
+/** A number of events: at most 10,000, and exact unless `isMore`. */
 export interface Counted {
   readonly count: number;
-  /** Whether there are more, or may be: see `searchedTo`. */
+  /** Whether there are more, or may be since the search ended early: see `searchedTo`. */
   readonly isMore: boolean;
   /**
-   * No index finds what the filter says, so only events received at this time or later were counted. Null: all were. What can be retried or
-   * deleted is always found by an index.
+   * No index finds what the filter says, so only events received at this time or later were counted. Null: no such limit. What can be
+   * retried or deleted is always found by an index.
    */
   readonly searchedTo: string | null;
 }
 
-/** `done`: how many of the confirmed events were changed. Another operator or a worker has changed the rest. */
+/**
+ * `done`: how many of the confirmed events were changed. Another operator or a worker has changed the rest, or their bodies were
+ * removed.
+ */
 export interface Changed {
   readonly done: number;
 }
@@ -135,7 +138,7 @@ interface RoundOf {
 }
 
 export interface Round extends Changed {
-  /** Where the next round begins. Null: nothing that matches is left, or the engine has no such place. */
+  /** Where the next round begins. Null: nothing that matches is left, or the session's `continues` is false. */
   readonly nextCursor: string | null;
 }
 

@@ -130,7 +130,7 @@ async function comparedWithInbox(
 
 /**
  * Whether the service will not send a delivery again, as `reconcile` decides it. A `delivered` one only if the inbox keeps done events:
- * otherwise its absence there shows nothing.
+ * otherwise it may be absent from the inbox because it is done.
  */
 function isOver({ status, nextRetryAt }: Omit<ClientDelivery, "eventId">, keepsDone: boolean): boolean {
   if (status === "pending" || status === "sending") return false;

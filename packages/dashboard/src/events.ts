@@ -24,19 +24,19 @@ export async function list(
   { filter, cursor }: { readonly filter: Filter; readonly cursor?: string },
 ): Promise<EventPage> {
   const [page, pauses] = await Promise.all([selectSome(inbox, filter, pageRows, cursor), inbox.paused()]);
-  const now = await storeTimeMs(inbox, Date.now()); // after the rows: what was due then is due now
+  const now = await storeTimeMs(inbox, Date.now()); // after the rows: an event that was due then is due now
   const { rows, nextCursor, searchedTo } = page;
   const held = await heldBackOf(inbox, rows, { now, pauses });
   const shown = rows.map((row) => eventRow(row, held.get(row)));
   return { rows: shown, nextCursor, searchedTo: timeOf(searchedTo) };
 }
 
-/** How far the page counts. */
+/** The highest count that the page shows. */
 export const mostCounted = 10_000;
 
 /**
- * Counts what indexes and gauges know. Anything else is counted among the newest events, for as long as a page may take: `searchedTo` says
- * how far.
+ * Counts by gauges or indexes if the filter has at most a state and `dueLater`. Otherwise counts from the newest event on, for a limited
+ * time: `searchedTo` says how far.
  */
 export async function count({ inbox }: Settings, { filter }: { readonly filter: Filter }): Promise<Counted> {
   const { state, dueLater, ...others } = filter;

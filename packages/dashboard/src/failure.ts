@@ -17,7 +17,7 @@ const statuses = {
 
 export type FailureCode = keyof typeof statuses;
 
-/** Why a call is refused: what is wrong, and how to fix it. */
+/** Makes the error of a refused call: what is wrong, and how to fix it. */
 export function refused(
   code: FailureCode,
   problem: string,

@@ -27,7 +27,7 @@ export const filterShape: z.ZodMiniType<Filter> = z.strictObject({
   until: z.optional(time),
 }) as unknown as z.ZodMiniType<Filter>;
 
-/** The inbox's filter, without the cause: see `select`. An engine that has no index of the beginnings of ids gets whole ones. */
+/** The inbox's filter, without the cause: see `select`. An engine without an index of id prefixes takes the prefix for a whole id. */
 export function inboxFilter({ capabilities }: Pick<InboxAdmin, "capabilities">, filter: Filter): InboxFilter {
   const { since, until, idPrefix, dueLater, cause: _, ...same } = filter;
   return {

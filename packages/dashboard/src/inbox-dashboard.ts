@@ -14,8 +14,8 @@ export type { Visitor };
 /** Options of `inboxDashboard`. */
 export interface DashboardOptions {
   /**
-   * Says who looks at the dashboard, for each request. Null is answered 404, and an error 500. `native` is the request of the framework,
-   * such as Express's, whose middleware may know the user; undefined where the dashboard is called with only a fetch `Request`.
+   * Says who looks at the dashboard, for each request. Null is answered 404, and an error 500. `native` is the framework's own request (of
+   * Hono: the context), whose middleware may know the user; undefined if the dashboard is called with only a fetch `Request`.
    */
   authorize(request: Request, native?: unknown): Awaitable<Visitor | null>;
   /** The name of the environment, such as `"production"`, shown on every view. Default: none. */
@@ -35,7 +35,7 @@ export interface DashboardOptions {
   handlers?: Settings["handlers"];
   /** The state store that `watchDrift` of core writes, to mark the types whose events differ from the catalog. Default: none is marked. */
   drift?: Settings["drift"];
-  /** Gets a line for each action of an operator, with their name. Default: silent. */
+  /** Gets a line for each action of an operator, with the operator's name, and for errors. Default: silent. */
   logger?: Logger;
 }
 
@@ -116,7 +116,7 @@ const visitorShape = z.nullable(
   }),
 );
 
-/** Throws for what is neither a visitor nor null: such as undefined, of a function without a return. */
+/** Throws unless it is a visitor or null: for example undefined, from a function without a return. */
 function checkedVisitor(given: Visitor | null): Visitor | null {
   return visitorShape.parse(given);
 }
@@ -171,8 +171,8 @@ async function answerCall(
 }
 
 /**
- * Throws `not_from_the_page` for what another site's page could send. Behind a proxy, the host of the request may not be that of the page:
- * so what the browser says itself is decisive.
+ * Throws `not_from_the_page` for a call that another site's page could send. Behind a proxy, the host of the request may not be that of the
+ * page: so the browser's `sec-fetch-site`, if it is sent, is decisive.
  */
 function checkOrigin({ headers, url }: Request): void {
   const site = headers.get("sec-fetch-site");

@@ -15,7 +15,7 @@ export interface Asked {
 
 export type Answer = (asked: Asked) => Promise<Response>;
 
-/** The fields that Express adds to a request: the path before the mount, and perhaps a parsed body. */
+/** A request with the fields that Express adds: the whole path, including the mount's, and perhaps a parsed body. */
 export type NodeRequest = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown };
 
 /** `authorize` gets the same request as its second argument. The promise never rejects. */
@@ -65,12 +65,12 @@ export interface Mounts {
   readonly hono: (context: HonoContext) => Promise<Response>;
 }
 
-/** The body of every call is smaller than this. */
+/** The most bytes of a call's body. */
 export const mostBodyBytes = 64_000;
 
 /**
- * Mounts for frameworks, none of which is imported. While 32 answers are being made or written, others are 503: a page opens far fewer, and
- * deliveries to the same process wait while they run.
+ * Mounts for frameworks, none of which is imported. While 32 answers are being made or written, other requests get 503: a page sends far fewer,
+ * and deliveries to the same process wait for these answers.
  */
 export function mountsOf(answer: Answer, busy: () => Response): Mounts & { readonly fetch: Answer } {
   const places = createPlaces();
@@ -123,7 +123,7 @@ export function mountsOf(answer: Answer, busy: () => Response): Mounts & { reado
   };
 }
 
-/** The requests that wait on this connection are not read. */
+/** Writes the answer and closes the connection: other requests that wait on it are not read. */
 function writeBusy({ status, headers }: Response, response: ServerResponse): void {
   response.shouldKeepAlive = false;
   try {
@@ -137,7 +137,7 @@ function encodingsOf({ headers }: IncomingMessage): string | undefined {
   return headers["accept-encoding"]?.toString();
 }
 
-/** A fetch request, with the body that a parser has read, or the first bytes of the body. Of a body that is too large, these are more than a call may have. */
+/** Returns a fetch request, with the body that a parser has read, or that it reads itself: of a body that is too large, just more than the limit. */
 async function requestOf(
   request: IncomingMessage,
   url = request.url ?? "/",

@@ -89,7 +89,7 @@ async function keysInUse(inbox: InboxAdmin, keys: Settings["keys"]): Promise<rea
   return known.length + others.length === 0 ? null : [...known, ...others];
 }
 
-/** The keys that verified the newest events, each with the time of the newest. */
+/** The keys that verified the newest events, each with the time of the newest event that it verified. */
 async function keysOfNewest(inbox: InboxAdmin): Promise<ReadonlyMap<string, string | null>> {
   const { rows } = await inbox.list({}, { limit: mostRead });
   const events = await Promise.all(rows.map((row) => inbox.get(row)));

@@ -11,7 +11,7 @@ export function maskedPayload(event: StoredEvent): Payload {
   return { kind: "json", text: JSON.stringify(maskEvent(read.json)), isMasked: true };
 }
 
-/** The body as it was signed. One that is not UTF-8 as base64. */
+/** The body as it was signed. A body that is not UTF-8 as base64. */
 export function revealedPayload(event: StoredEvent): Payload {
   if (event.body === null) return without(event);
   const { text, ...read } = readBody(event.body);

@@ -1,4 +1,4 @@
-// The responses of the dashboard. Each has the headers that keep another site from using it.
+// The responses of the dashboard. Each has the headers that keep other sites from using the response.
 
 const safety = {
   "content-security-policy":

@@ -7,7 +7,7 @@ export function timeOf(date: Date | null): string | null {
   return date?.toISOString() ?? null;
 }
 
-/** An event in a list. Masks its lane: without the body, nothing shows whether it is personal data. */
+/** An event in a list. Masks error and lane: without the body, nothing shows whether a lane is personal data. */
 export function eventRow(row: InboxRow, heldBack: HeldBack | null = null): EventRow {
   const { source, id, state, type, lane, subject, attempts, error, conflicts, replay } = row;
   const { receivedAt, dueAt, leasedUntil, keptUntil, settledAt } = row;

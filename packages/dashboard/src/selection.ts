@@ -28,7 +28,7 @@ export async function select(
 
 const longestSearchMs = 200;
 
-/** A full page, which several pages of the inbox may have filled. A search that takes longer than a person waits ends it early: `searchedTo` says how far it came. */
+/** A full page, which several pages of the inbox may have filled. It is shorter at the end of the list, and after a search of `longestSearchMs`. */
 export async function selectSome(
   inbox: InboxAdmin,
   filter: Filter,
@@ -51,7 +51,7 @@ function longestPart(cause: string): string {
   return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
 }
 
-/** All pages. */
+/** Yields all pages of a list. */
 export async function* selectAll(
   inbox: InboxAdmin,
   filter: Filter,

@@ -23,7 +23,7 @@ export interface ClientDelivery {
   readonly attemptNumber: number | null;
   /** The status that the endpoint answered. Null: no attempt reached it. */
   readonly httpStatus: number | null;
-  /** A date-time. Null: no retry is due. */
+  /** When the next retry is due: a date-time. Null: there is none. */
   readonly nextRetryAt: string | null;
   /** When the latest attempt was sent: a date-time. */
   readonly sentAt: string | null;
@@ -57,8 +57,8 @@ export interface Settings {
 
 /** Who looks at the dashboard. */
 export interface Visitor {
-  /** An `operator` can change the inbox and reveal payloads; a `viewer` sees them masked, and changes nothing. */
+  /** An `operator` can change the inbox and reveal payloads; a `viewer` sees payloads masked, and changes nothing. */
   readonly role: "viewer" | "operator";
-  /** Who it is, for logs and for other operators: 1 to 200 characters. */
+  /** The person's name, for logs and for other operators: 1 to 200 characters. */
   readonly name: string;
 }

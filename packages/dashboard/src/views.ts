@@ -23,7 +23,7 @@ export interface Now {
   /** The causes of the newest dead events (`searched` of them, at most 1,000). */
   readonly deadCauses: readonly Cause[];
   readonly deadSearched: number;
-  /** Keys that verified the newest events, or those of the key store. Null: not known, since no `keys` were given and no event has one. */
+  /** Keys that verified the newest events, or those of the key store. Null: no key is known. */
   readonly keys: readonly KeyView[] | null;
   /** A minute each, oldest first. Null: the option `minuteCounts` of the inbox is off, or nothing was counted yet. */
   readonly minutes: readonly MinuteView[] | null;
@@ -132,7 +132,7 @@ export interface AttemptView {
   readonly worker: string | null;
   /** The operator who made the step. Null: a worker made it. */
   readonly by: string | null;
-  /** How many attempts there were before that step. Null: it is an attempt. */
+  /** How many attempts there were before this step. Null: the step itself is an attempt. */
   readonly attempts: number | null;
 }
 
@@ -187,9 +187,9 @@ export interface EndpointView {
   readonly url: string;
   readonly isActive: boolean;
   readonly subscribed: readonly string[];
-  /** Subscribed, but no handler has them. Null: the handlers are not known. */
+  /** The subscribed types that no handler takes. Null: the handlers are not known. */
   readonly unhandled: readonly string[] | null;
-  /** Handled, but not subscribed. */
+  /** The catalog's types that a handler takes, but that are not subscribed. Null: the handlers are not known. */
   readonly notSubscribed: readonly string[] | null;
   /** How many of the newest deliveries were compared with the inbox. */
   readonly compared: number;

@@ -11,9 +11,9 @@ export interface App {
 }
 
 export interface Listening {
-  /** Without a slash at its end. */
+  /** The address, without a slash at its end. */
   readonly url: string;
-  /** Cuts the open connections. */
+  /** Stops listening, and cuts the open connections. */
   close(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export async function listen(
   requestTimeout: number = arrivalMs,
 ): Promise<Listening> {
   const server = createAdaptorServer({
-    fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1, so not those of HTTP/2
+    fetch: (request, bindings) => app.fetch(request, bindings as HttpBindings), // HTTP/1.1: no bindings of HTTP/2
     overrideGlobalObjects: false,
     serverOptions: {
       requestTimeout,

@@ -18,11 +18,11 @@ export interface SandboxOptions {
   readonly clock?: "manual";
   /** The folder that keeps the state; it survives restarts. Default: the state is kept in memory. */
   readonly data?: string;
-  /** The seed of everything random: the same seed gives the same random choices again. Default: another seed each time. */
+  /** The seed of faults with a `probability`, and of new phone numbers. References and ids do not depend on it. Default: another seed each time. */
   readonly seed?: number;
-  /** How the service answers where its specification says two things, or nothing. With a manual clock, `rateLimit` is `off` by default. */
+  /** How the service behaves where its specification says two things, or nothing. With a manual clock, `rateLimit` is `off` by default. */
   readonly switches?: SwitchSettings;
-  /** Called after each attempt to deliver an event, with the answer or the error of the connection. */
+  /** Called after each attempt to deliver an event, with the answer, or the error if there was none. */
   readonly onAttempt?: (attempt: DeliveryAttempt) => void;
 }
 
@@ -53,7 +53,7 @@ const shape: OptionsShape<Omit<SandboxSettings, "switches"> & { switches: Record
     .optional(),
 };
 
-/** Throws `invalid_option`, which names the option or the switch. */
+/** Checks the options. Throws `invalid_option`, which names the option or the switch. */
 export function readOptions(options: SandboxOptions): SandboxSettings {
   const { switches, ...settings } = parseOptions("startSandbox", shape, options);
   if (settings.clock !== undefined && settings.speed !== undefined)

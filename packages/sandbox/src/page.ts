@@ -11,7 +11,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
 };
 
-/** The page runs its own files, and calls the service that it came from: nothing else, for any content of an event. */
+/** Lets the page run only its own files, and call only its own server, even if an event contains markup. */
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -24,7 +24,7 @@ const contentSecurityPolicy = [
   "require-trusted-types-for 'script'", // text that becomes markup is an error
 ].join("; ");
 
-/** The page at `/`, and its files next to it. */
+/** Returns an app that serves the page at `/`, and the page's files next to it. */
 export function createPage(): Hono {
   const page = new Hono();
   for (const name of readdirSync(folder)) {

@@ -35,8 +35,8 @@ const apiListener: Listener = { name: "the API", option: "port" };
 const controlListener: Listener = { name: "the control side", option: "controlPort" };
 
 /**
- * Starts the partner service on 127.0.0.1, with one client.
- * Throws `invalid_option`, `cannot_listen` (a port is taken), `unusable_data` (the folder cannot be used) or
+ * Starts the partner service on 127.0.0.1. Without earlier state, it has one client.
+ * Throws `invalid_option`, `cannot_listen` (such as a taken port), `unusable_data` (the folder cannot be used) or
  * `unsupported_node` (this Node.js has no SQLite, or this is Bun).
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -125,7 +125,7 @@ function partsOf(
   };
 }
 
-/** Returns the credentials of the first client, which is added to a new database. */
+/** Returns the credentials of the first client. Adds this client to a new database. */
 function credentialsOf(service: Service): Credentials {
   const first = service.db.get<Credentials>(
     "select clientReference as clientId, clientSecret from clients order by rowid limit 1",

@@ -6,7 +6,7 @@ import type { ServiceClock } from "./base/clock.ts";
 import { type Database, openDatabase } from "./base/database.ts";
 import type { SandboxErrorCode } from "./base/refused.ts";
 
-/** Opens the database in the folder, which is made if it is missing. Throws `unusable_data`. */
+/** Opens the database in a folder. Creates the folder if it is missing. Throws `unusable_data`. */
 export async function openFolder(folder: string): Promise<Database> {
   try {
     await makeFolder(folder);
@@ -20,8 +20,8 @@ export async function openFolder(folder: string): Promise<Database> {
 }
 
 /**
- * Makes the file readable only by its owner, since it holds secrets. SQLite gives its own files the same mode. A symbolic link is refused:
- * the mode of a file elsewhere is not ours to change.
+ * Makes the file readable only by its owner, since it holds secrets. SQLite gives the files that it adds the same mode. Refuses a symbolic
+ * link, except on Windows: the mode of a file elsewhere is not ours to change.
  */
 async function makePrivate(path: string): Promise<void> {
   const { O_RDWR, O_CREAT, O_NOFOLLOW = 0 } = constants; // Windows has no O_NOFOLLOW
@@ -53,7 +53,7 @@ export function savedTime(db: Database): number {
   return db.get<{ now: number }>("select now from clock")?.now ?? 0;
 }
 
-/** Returns the database with transactions that also save the service's time: after a kill, nothing that was written is in the future. */
+/** Returns the database with transactions that also save the service's time: after a kill, the clock starts no earlier than what was written. */
 export function timekeepingDatabase(db: Database, clock: ServiceClock): Database {
   return {
     ...db,

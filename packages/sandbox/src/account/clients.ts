@@ -19,7 +19,7 @@ export type ClientRecord = z.output<typeof clientSchema>;
 
 /** The id and secret with which a client authenticates. */
 export interface Credentials {
-  /** Also the reference of the client: 6 digits. */
+  /** Also the reference of the client: 6 digits, unless another one was chosen. */
   readonly clientId: string;
   /** The secret that belongs to it. */
   readonly clientSecret: string;
@@ -27,9 +27,9 @@ export interface Credentials {
 
 /** A client to add. */
 export interface NewClient {
-  /** Default: one that is made up, as is the secret. */
+  /** Default: one that is made up. */
   readonly clientReference?: string;
-  /** The secret with which it authenticates. */
+  /** The secret with which it authenticates. Default: one that is made up. */
   readonly clientSecret?: string;
   /** Default "Partner". */
   readonly name?: string;

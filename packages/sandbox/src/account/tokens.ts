@@ -10,7 +10,7 @@ export interface AccessToken {
   readonly expiresInSeconds: number;
 }
 
-/** A new token; earlier ones stay valid until they expire. Throws `bad_credentials`. */
+/** Issues a token; earlier ones stay valid until they expire. Throws `bad_credentials`. */
 export function issueToken(service: Service, clientId: string, clientSecret: string): AccessToken {
   const client = service.db.get<{ clientSecret: string }>(
     "select clientSecret from clients where clientReference = ?",

@@ -46,7 +46,7 @@ export function addVariant(service: Service, clientReference: string, variant: N
   );
 }
 
-/** The variants of a client, by name. */
+/** The variants of a client, in the order of `esimVariant`. */
 export function listVariants(service: Service, clientReference: string): VariantRecord[] {
   return service.db
     .all<VariantRow>(

@@ -114,7 +114,7 @@ function addOperations(add: AddOperation, switches: Switches): void {
   addNumberOperations(add, switches);
 }
 
-/** The names of all calls of the API: `POST /esims`. */
+/** The names of all calls of the API, such as `POST /esims`. */
 export function callNames(switches: Switches): string[] {
   const names = [callName("post", tokenPath)];
   addOperations(({ method, path }) => names.push(callName(method, path)), switches);

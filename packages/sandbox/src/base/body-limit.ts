@@ -4,7 +4,7 @@ import type { MiddlewareHandler } from "hono";
 /** The largest body that is read, of the API and of the control side. */
 export const maxBodyBytes: number = 1024 * 1024;
 
-/** The most bytes of the bodies of all requests in progress, as announced. */
+/** The most bytes of all bodies in progress. A chunked one counts as `maxBodyBytes`. */
 const mostBytesTogether = 64 * maxBodyBytes;
 
 export interface BodyRefusals {
@@ -15,8 +15,8 @@ export interface BodyRefusals {
 }
 
 /**
- * Limits one body, and all bodies together: a sender that falls silent holds memory until its time is up. Not Hono's own: that makes a
- * `Request` of one that is not Node's, which throws for every body without a length.
+ * Limits the size of each body, and of all bodies together: a sender that falls silent holds memory until its request times out. Not
+ * Hono's own `bodyLimit`: for a body without a length, it copies the adapter's `Request`, which Node.js refuses.
  */
 export function bodyLimit({ tooLarge, tooMany }: BodyRefusals): MiddlewareHandler {
   let heldBytes = 0;
@@ -39,7 +39,7 @@ export function bodyLimit({ tooLarge, tooMany }: BodyRefusals): MiddlewareHandle
   };
 }
 
-/** Undefined once there is more than the limit: the rest is not read. */
+/** Reads a body. Undefined as soon as it is larger than the limit: the rest is not read. */
 async function readUpToLimit(stream: ReadableStream<Uint8Array> | null): Promise<ArrayBuffer | undefined> {
   const buffer = byteBuffer(maxBodyBytes);
   for await (const chunk of stream ?? []) {

@@ -1,10 +1,10 @@
 import * as z from "zod";
 
-/** The service's clock. The service uses it for everything that has a time; a receiver compares with the real time. */
+/** The service's clock, for the times that the service stores. `webhook-timestamp` is in real time, since receivers check it. */
 export interface ServiceClock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** How many real milliseconds pass until `time`, at least 0; undefined on a manual clock, which moves only when it is moved. */
+  /** Returns the real milliseconds until `time`; 0 if it has passed. Undefined for a later time on a manual clock. */
   realMsUntil(time: number): number | undefined;
 }
 
@@ -40,7 +40,7 @@ export type Time = string | number;
 const endOfYear9999 = Date.UTC(10_000, 0) - 1;
 const expected = 'expected a time such as "2026-12-31T12:00:00Z", or ms since the Unix epoch';
 
-/** Accepts every time that RFC 3339 can express. */
+/** Accepts text with an offset, and ms from 1970 to the end of 9999: RFC 3339 has no later year. */
 export const timeSchema: z.ZodType<Time> = z.union(
   [
     z.iso.datetime({ offset: true, error: expected }),
@@ -49,7 +49,7 @@ export const timeSchema: z.ZodType<Time> = z.union(
   expected,
 );
 
-/** In ms since the Unix epoch: a time that `timeSchema` has let pass. */
+/** Returns a time that `timeSchema` has accepted, in ms since the Unix epoch. */
 export function timeMs(time: Time): number {
   return typeof time === "string" ? Date.parse(time) : time;
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { sandboxClosed } from "./refused.ts";
 import { schema, schemaVersion } from "./schema.ts";
 
-/** All state of the sandbox. Each statement is prepared once; everything is synchronous, so nothing comes between two of them. */
+/** The stored state. Each statement is prepared once. All methods are synchronous, so no other code runs between two calls without an `await`. */
 export interface Database {
   get<Row>(sql: string, ...values: SQLInputValue[]): Row | undefined;
   all<Row>(sql: string, ...values: SQLInputValue[]): Row[];
@@ -14,8 +14,8 @@ export interface Database {
 }
 
 /**
- * Opens the file, which no other process can then open, and makes its tables if it is new. Without a path everything is kept in memory.
- * Throws the error of SQLite, or one that says what is wrong with the file.
+ * Opens the file, which no other process can then use, and makes its tables if it is new. Without a path everything is kept in memory.
+ * Throws the error of SQLite, or an error if another version of the sandbox wrote the file.
  */
 export function openDatabase(path = ":memory:"): Database {
   // not imported: where the module is missing, `startSandbox` says so
@@ -40,7 +40,7 @@ export function openDatabase(path = ":memory:"): Database {
     all: <Row>(sql: string, ...values: SQLInputValue[]) => prepared(sql).all(...values) as Row[],
     run: (sql, ...values) => Number(prepared(sql).run(...values).changes),
     transaction(work) {
-      const begin = prepared("begin immediate"); // first: it throws if the database is closed; the next line needs an open one
+      const begin = prepared("begin immediate"); // first: it throws if the database is closed; the next line needs an open database
       if (database.isTransaction) return work();
       begin.run();
       try {
@@ -48,7 +48,7 @@ export function openDatabase(path = ":memory:"): Database {
         prepared("commit").run();
         return result;
       } catch (error) {
-        if (database.isOpen && database.isTransaction) prepared("rollback").run(); // some errors make SQLite do that by itself
+        if (database.isOpen && database.isTransaction) prepared("rollback").run(); // some errors make SQLite itself roll back
         throw error;
       }
     },

@@ -4,9 +4,9 @@ import { problemsOf, Refused } from "./refused.ts";
 
 /** How often a fault strikes. */
 const strikes = {
-  /** How many times at most. Default 1; with a `probability`, without end. */
+  /** How many times at most. Default 1; with a `probability`, no limit. */
   times: z.int().min(1).optional(),
-  /** How likely it strikes each time that it could: above 0, at most 1. Default 1. The seed decides which times. */
+  /** How likely the fault is to strike each time that it could: above 0, at most 1. Default 1. The seed decides which times. */
   probability: z.number().gt(0).max(1).optional(),
 };
 
@@ -35,7 +35,7 @@ const callFaults = [
   }),
   z.strictObject({
     ...onCall,
-    /** The answer is an error, which the call's idempotency key keeps (switch `cacheErrors`). */
+    /** The answer is an error. Unless `done`, the call's idempotency key keeps it, as the switch `cacheErrors` says. */
     kind: z.literal("error"),
     /** The status of the answer. Default 500. */
     status: z.int().min(400).max(599).default(500),
@@ -61,7 +61,7 @@ const callFaults = [
   }),
   z.strictObject({
     ...onCall,
-    /** The events that the call causes are sent and answered before the call is. */
+    /** The call is answered only after the first attempts to send its events have ended. */
     kind: z.literal("early_events"),
   }),
 ] as const;
@@ -69,12 +69,12 @@ const callFaults = [
 const deliveryFaults = [
   z.strictObject({
     ...onDelivery,
-    /** Each attempt is two concurrent requests. The answer to the first one counts. */
+    /** The attempt is two concurrent requests. Only the answer to the first one has an effect. */
     kind: z.literal("duplicate"),
   }),
   z.strictObject({
     ...onDelivery,
-    /** The delivery waits until a later one to the same endpoint was answered. */
+    /** The delivery waits until an attempt of a later one to the same endpoint has ended. */
     kind: z.literal("reorder"),
     /** How long it waits at most: ms on the service's clock. Default 10,000. */
     waitMs: z.int().min(1).default(10_000),
@@ -86,7 +86,7 @@ const deliveryFaults = [
   }),
   z.strictObject({
     ...onDelivery,
-    /** The attempt is signed with the endpoint's previous secret; if it never had one, with another endpoint's. */
+    /** The attempt is signed with the endpoint's previous secret; if it never had one, as with `wrong_signature`. */
     kind: z.literal("old_signature"),
   }),
   z.strictObject({
@@ -115,7 +115,7 @@ const deliveryFaults = [
   }),
   z.strictObject({
     ...onDelivery,
-    /** Half of the body is sent, and then nothing more: the connection stays open until it is answered, or the time for that has ended. */
+    /** Half of the body is sent, and then nothing more: the connection stays open until the endpoint has answered, or its time to answer has ended. */
     kind: z.literal("half_open"),
   }),
   z.strictObject({
@@ -160,7 +160,7 @@ export function isCallFault(fault: Fault): fault is CallFault {
   return callFaultKinds.includes(fault.kind);
 }
 
-/** Throws `Refused("invalid")` for what is no fault, with every problem in its message. */
+/** Returns a fault with its defaults. Throws `Refused("invalid")`, with every problem in its message. */
 export function readFault(given: unknown): Fault {
   const kind = (given as { kind?: unknown } | null | undefined)?.kind;
   if (typeof kind !== "string" || !(faultKinds as readonly string[]).includes(kind)) {

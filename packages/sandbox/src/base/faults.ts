@@ -14,7 +14,7 @@ export interface FaultyAttempt {
   readonly eventType: string;
   /** The delivery's number. With `attempt` it identifies the attempt, so that a seed strikes the same attempts again. */
   readonly sequence: number;
-  /** 1 at the first one. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
 }
 
@@ -24,24 +24,24 @@ export interface Faults {
   add(fault: FaultSettings): void;
   /** Removes all faults: none of them strikes any more. */
   clear(): void;
-  /** Returns the faults that may still strike; `times` says how often. */
+  /** Returns the faults that may still strike. `times` is how often; absent if there is no limit. */
   list(): readonly Fault[];
-  /** Returns the fault that strikes this call: at most one, the oldest first. `call` as in `"POST /esims"`, with parameters by name. */
+  /** Returns the oldest fault that strikes this call, and counts the strike. `call` as in `"POST /esims"`, with parameters by name. */
   onCall(call: string): CallFault | undefined;
-  /** Returns the fault that strikes this attempt: at most one, the oldest first. */
+  /** Returns the oldest fault that strikes this attempt, and counts the strike. */
   onDelivery(attempt: FaultyAttempt): DeliveryFault | undefined;
 }
 
 interface Pending {
   readonly fault: Fault;
-  /** How often it may still strike; undefined: without end. */
+  /** How often it may still strike; undefined: no limit. */
   left: number | undefined;
   readonly seed: number;
   /** How many calls it could have struck. */
   calls: number;
 }
 
-/** Makes the faults. Chance depends on the random numbers only: a seed strikes the same calls and attempts again. */
+/** Makes an empty list of faults. Chance depends only on the seed and on the call or attempt: the same seed strikes the same ones again. */
 export function createFaults(random: Random): Faults {
   let pending: Pending[] = [];
 
@@ -51,7 +51,7 @@ export function createFaults(random: Random): Faults {
     pending.push({ fault, left, seed: random.below(2 ** 32), calls: 0 });
   }
 
-  /** Whether the fault strikes the `number`-th call or attempt that it could strike. */
+  /** Whether the fault strikes a call or an attempt, which `number` identifies. */
   function strikes(one: Pending, number: number): boolean {
     const { probability = 1 } = one.fault;
     return seededRandom(one.seed + number).fraction() < probability;

@@ -23,7 +23,7 @@ export function seededRandom(seed: number): Random {
 const digits = "0123456789";
 const base36 = `${digits}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
 
-/** A reference in the form that the service uses. Never the same twice, so not from the seed: state may outlive the process. */
+/** Returns a reference in the form that the service uses. Not from the seed: after a restart, it would repeat those of the saved state. */
 function reference(length: number, characters: string): string {
   return Array.from({ length }, () => characters[randomInt(characters.length)]).join("");
 }
@@ -37,7 +37,7 @@ export const newEndpointReference = (): string => `WHE${reference(9, base36)}`;
 export const newTransactionReference = (): string => `TXN${reference(12, base36)}`;
 export const newEid = (): string => `89049032${reference(24, digits)}`;
 
-/** Begins with its time, so that new ids share the pages of an index: random ones took twice as long at a million. */
+/** Begins with the time, so that new ids share the pages of an index: with a million ids, random ones took twice as long. */
 export const newEventId = (): string =>
   `msg_${Date.now().toString(36).toUpperCase()}${reference(12, base36)}`;
 

@@ -2,7 +2,7 @@ import type * as z from "zod";
 
 /** Why an operation was refused: the API answers with the status that belongs to it. */
 export type RefusalCode =
-  | "invalid" // 400: a field that its table does not allow
+  | "invalid" // an input that is not valid
   | "bad_credentials"
   | "not_found"
   | "not_yours" // belongs to another client
@@ -15,7 +15,7 @@ export type RefusalCode =
   | "illegal_transition"
   | "closed"; // the sandbox was closed
 
-/** An operation that the service refuses; nothing was changed. `message` says what is wrong, and how to fix it. */
+/** An operation that the service refuses. Nothing was changed, unless the code is `closed`. `message` says what is wrong, and how to fix it. */
 export class Refused extends Error {
   /** The same for all codes: match on `code`. */
   override readonly name = "Refused";
@@ -36,9 +36,9 @@ export function sandboxClosed(): Refused {
 export type SandboxErrorCode =
   | "invalid_option"
   | "cannot_listen"
-  /** The folder of the sandbox holds state that this version cannot read. Name another folder, or remove it. */
+  /** The folder cannot be used: another sandbox uses it, another version wrote its state, or it cannot be written to. Name another folder. */
   | "unusable_data"
-  /** The runtime lacks a module that the sandbox needs. Run it on Node.js 22.18 or newer. */
+  /** The runtime lacks a module that the sandbox needs, or replaces it. Run it on Node.js 22.18 or newer. */
   | "unsupported_node";
 
 /** Describes the mistakes in a value, field by field: `"url": expected a URL; "eventTypes.0": expected a string`. */

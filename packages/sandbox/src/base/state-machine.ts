@@ -25,7 +25,7 @@ export function move<State extends string, Operation extends string>(
   );
 }
 
-/** The states from `from` to `to` on the usual way, without `from`. If they are not on it in this order: only `to`. */
+/** Returns the states of `way` after `from`, up to `to`. If `way` does not have both in this order: only `to`. */
 export function statesPassed<State extends string>(way: readonly State[], from: State, to: State): State[] {
   const [start, end] = [way.indexOf(from), way.indexOf(to)];
   return start >= 0 && end > start ? way.slice(start + 1, end + 1) : [to];

@@ -5,19 +5,19 @@ const wholeNumber = (min: number) => {
   return z.coerce.number(error).int(error).min(min, error);
 };
 
-/** How the service answers where its specification says two things, or nothing. Each has the default of the first value. */
+/** How the service behaves where its specification says two things, or nothing. The first value of a list is its default. */
 export const switchesSchema = z.strictObject({
   /** The status while the first request with the same idempotency key is in flight. */
   inFlight: z.enum(["409", "423"]).default("409"),
   /** How many endpoints a client may have, active or not. */
   endpointCap: z.enum(["5", "3"]).default("5"),
-  /** The meaning of `X-RateLimit-Reset`: Unix time in seconds, or seconds until the window is full again. */
+  /** The meaning of `X-RateLimit-Reset`: Unix time in seconds, or seconds until the limit is reset. */
   rateLimitReset: z.enum(["epoch", "seconds"]).default("epoch"),
-  /** Whether 2xx and 4xx answers carry the headers of the rate limit. A 429 always does. */
+  /** Whether 2xx and 4xx answers to calls that the rate limit counts carry its headers. A 429 always does. */
   rateHeadersOn2xx: z.enum(["on", "off"]).default("on"),
   /** Whether calls are limited at all. Off by default on a manual clock. */
   rateLimit: z.enum(["on", "off"]).default("on"),
-  /** How many calls of a client pass in any second. `RateLimit-Policy` names it. */
+  /** How many calls of a client pass in any second of the service's clock. `RateLimit-Policy` names the number. */
   burst: wholeNumber(1).default(10),
   /** The bodies that the token endpoint takes. */
   tokenFormat: z.enum(["both", "form", "json"]).default("both"),
@@ -27,9 +27,9 @@ export const switchesSchema = z.strictObject({
   replayShowsSecret: z.enum(["on", "off"]).default("on"),
   /** The body of errors for which none is specified. */
   unstatedErrorBody: z.enum(["problem", "empty", "html"]).default("problem"),
-  /** How long an endpoint may take to answer: ms in real time, on every clock. */
+  /** How long an endpoint may take to answer: ms in real time, also on a manual clock. */
   answerLimitMs: wholeNumber(1).default(30_000),
-  /** The status of a delivery that was answered so that it is not retried. */
+  /** The status of a delivery after an answer that is neither 2xx nor retried. */
   nonRetryable: z.enum(["failed", "exhausted"]).default("failed"),
   /** Whether `webhook-timestamp` is the time of the attempt, or of the delivery. */
   timestampPer: z.enum(["attempt", "delivery"]).default("attempt"),
@@ -41,7 +41,7 @@ export const switchesSchema = z.strictObject({
   secretFormat: z.enum(["whsec32", "custom"]).default("whsec32"),
   /** How old a delivery is before it is listed: ms on the service's clock. */
   listingLagMs: wholeNumber(0).default(0),
-  /** Whether pages that follow a cursor show what came after the first page. */
+  /** Whether the page after a cursor stays the same, or moves by every newer entry, so that entries repeat. */
   cursor: z.enum(["snapshot", "live"]).default("snapshot"),
   /** The status of a change that the state does not allow. */
   illegalTransition: z.enum(["409", "400", "422"]).default("409"),

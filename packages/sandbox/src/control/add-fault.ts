@@ -14,7 +14,7 @@ export function addFault({ service, faults, changes }: Parts, settings: FaultSet
   changes.report("state");
 }
 
-/** The next call of this name is done, and its answer dropped. Throws `Refused("invalid")` for a call that the API does not have. */
+/** Adds a fault: the next call of this name is done, and its answer is dropped. Throws `Refused("invalid")` for a call that the API does not have. */
 export function dropNextAnswer(parts: Parts, call: string): void {
   checkCall(call, callNames(parts.service.switches));
   addFault(parts, { kind: "drop_answer", call });

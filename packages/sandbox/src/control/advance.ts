@@ -3,8 +3,8 @@ import { advance } from "../sender/advance.ts";
 import type { Parts } from "./parts.ts";
 
 /**
- * Moves the manual clock by a duration, as `readDuration` takes it. Resolves when everything that became due was sent and
- * answered, or has hung. Throws `Refused("invalid")`, also when the clock goes by itself, and rejects with `closed`.
+ * Moves the manual clock by a duration, as `readDuration` takes it. Resolves when all attempts that became due have ended.
+ * Rejects with `Refused`: `invalid`, also if the clock goes by itself, and `closed`.
  */
 export type Advance = (duration: number | string) => Promise<void>;
 

@@ -19,8 +19,8 @@ export interface Environment {
 }
 
 /**
- * The control side: what devices, networks, operators and support do, as calls with JSON in and out. An answer is
- * `{ "data" }`, an error is `{ "error": { "code", "message" } }`. `environment` makes the lines of `GET /environment` and
+ * The control side: what devices, networks, operators and support do, as calls with JSON in and out. A JSON answer has
+ * `data`, an error is `{ "error": { "code", "message" } }`. `environment` makes the lines of `GET /environment` and
  * `GET /environment/api`.
  */
 export function createControl(parts: Parts, advance: Advance, environment: Environment): Hono {
@@ -60,7 +60,8 @@ const ownNames: readonly string[] = ["127.0.0.1", "localhost", "[::1]"];
 
 /**
  * Accepts only requests of this machine under a loopback name. A web page on the internet can make a browser send requests
- * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): its Host or its Origin gives it away. A delivery is refused, too: its endpoint has the wrong URL.
+ * here, also under a name of its own that leads to 127.0.0.1 (DNS rebinding): the Host or the Origin of such a request shows this.
+ * A delivery is refused, too: its endpoint has the wrong URL.
  */
 const guard: MiddlewareHandler = async (c, next) => {
   const host = c.req.header("host") ?? "";

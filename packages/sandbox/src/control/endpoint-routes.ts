@@ -49,8 +49,8 @@ export function endpointRoutes(parts: Parts): Hono {
 }
 
 /**
- * Creates an endpoint, unless its events arrive at its URL already. The API accepts a URL twice: nothing says that the service refuses
- * this, and a rotation may need it. Here it is a mistake. Throws `Refused`: `url_taken`, `invalid`, `endpoint_cap`.
+ * Creates an endpoint, unless an active one has the same URL and one of the event types. The API accepts a URL twice: nothing says that
+ * the service refuses this, and a rotation may need it. Here it is a mistake. Throws `Refused`: `url_taken`, `invalid`, `endpoint_cap`.
  */
 function registerEndpoint(
   service: Service,

@@ -35,7 +35,7 @@ export interface EsimHandle {
   disable(): Promise<ShownEsim>;
   /** Deletes its profile from the device. */
   delete(): Promise<ShownEsim>;
-  /** It fails to download or to install. `download_order_expired` ends the order; after other reasons the device may try again. */
+  /** Lets its profile fail on the device. `download_order_expired` ends the order; after other reasons the device may try again. */
   fault(reason: string, detail?: unknown): Promise<ShownEsim>;
 
   /**
@@ -47,7 +47,7 @@ export interface EsimHandle {
   suspend(): Promise<ShownEsim>;
   /** Starts its network service again. */
   reactivate(): Promise<ShownEsim>;
-  /** Ends its network service, and its active packages, for good. */
+  /** Ends its network service for good, and its active packages. */
   terminate(): Promise<ShownEsim>;
 
   /**
@@ -74,7 +74,7 @@ export interface EsimHandle {
    */
   debit(amount: number, more?: Omit<BalanceUpdate, "updateType" | "amount">): Promise<ShownEsim>;
 
-  /** The operations of the eSIM's newest port-in request. A step does the ones before it that are still to be done. */
+  /** The operations of the eSIM's newest port-in request. A step submits a new request first; `complete` approves it, too. */
   readonly portIn: {
     /** Creates a request. */
     create(order: NewPortIn): Promise<ShownEsim>;

@@ -43,7 +43,7 @@ const steps = {
   abandon: abandonPortIn,
 } satisfies Record<string, Step>;
 
-/** Takes a step of the eSIM's newest port-in request. Throws `Refused`: `not_found` without one, `illegal_transition`. */
+/** Returns a function that takes a step of the eSIM's newest port-in request. It throws `Refused`: `not_found` without one, `illegal_transition`. */
 function takePortInStep(
   name: keyof typeof steps,
 ): (service: Service, esimReference: string, details: PortInStepDetails) => void {
@@ -95,7 +95,7 @@ const balance = z.strictObject({
 const day = z.strictObject({ date: z.iso.date('expected a day such as "2026-12-31"') });
 const reason = z.strictObject({ code: z.string().min(1).optional(), message: z.string().optional() });
 
-/** The operations of an eSIM, by their path below `POST /esims/{esimReference}/`. The handle does the same, with the same schemas. */
+/** The operations of an eSIM, by their path below `POST /esims/{esimReference}/`. The handle calls them, too, except `network`. */
 export const esimOperations = {
   downloaded: operation(z.strictObject({ eid: z.string().min(1).optional() }), (service, esim, { eid }) =>
     downloadEsim(service, esim, eid),

@@ -7,7 +7,7 @@ import { esimOrder, packageEnd, pageQuery, readBody, readQuery } from "./input.t
 import type { Parts } from "./parts.ts";
 import { allEsims, showEsim } from "./shown-esim.ts";
 
-/** The routes of eSIMs on devices, on networks and at operators. Each call answers with the eSIM as it is afterwards. */
+/** The routes of eSIMs on devices, on networks and at operators. Each change answers with the eSIM as it is afterwards. */
 export function esimRoutes({ service, clientReference }: Parts): Hono {
   const routes = new Hono();
 

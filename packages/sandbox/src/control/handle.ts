@@ -41,7 +41,7 @@ export interface ForClient {
 export interface Handle {
   /** Orders an eSIM, as `POST /esims` does. */
   orderEsim(order?: EsimOrder & ForClient): Promise<EsimHandle>;
-  /** An eSIM that was ordered through the API. */
+  /** Resolves to the handle of an eSIM, such as one that was ordered through the API. */
   esim(esimReference: string): Promise<EsimHandle>;
   /**
    * Emits an event of any type of the catalog to the endpoints that have subscribed to it. Resolves to the ids of the deliveries.
@@ -50,11 +50,11 @@ export interface Handle {
   emit(event: NewEvent & ForClient): Promise<string[]>;
 
   /**
-   * Moves a manual clock by a duration: "8h", "15h51m30s" (ms, s, m, h, d) or a number of ms. Resolves when everything that became
-   * due was sent and answered, or has hung. Rejects with `Refused` if the clock goes by itself.
+   * Moves a manual clock by a duration: "8h", "15h51m30s" (ms, s, m, h, d) or a number of ms. Resolves when all attempts that
+   * became due have ended, with an answer or an error. Rejects with `Refused` if the clock goes by itself.
    */
   readonly advance: Advance;
-  /** Resolves when every delivery that is due now was answered, or has hung. */
+  /** Resolves when all attempts that are due now have ended, with an answer or an error. */
   settled(): Promise<void>;
 
   /** The deliberate faults. docs/sandbox.md lists the kinds. */
@@ -69,7 +69,7 @@ export interface Handle {
   setEndpointActive(webhookEndpointReference: string, active: boolean): Promise<void>;
   /** Adds an event type to the catalog, or brings back a retired one. */
   addEventType(eventType: string): Promise<void>;
-  /** Takes an event type out of the catalog. Endpoints that have subscribed to it keep it. */
+  /** Takes an event type out of the catalog. Endpoints that have subscribed to it keep the subscription, but get no more events of it. */
   retireEventType(eventType: string): Promise<void>;
   /** Adds another client, with credentials of its own. */
   addClient(client?: NewClient): Promise<Credentials>;
@@ -81,7 +81,7 @@ export interface Handle {
   /** Asks support for a dump of deliveries: NDJSON, as `importDeliveries` reads it. */
   dump(choice?: Dump & ForClient): AsyncIterable<Uint8Array>;
 
-  /** Resets the state to that of a new sandbox. Credentials and tokens stay valid, and the clock is not set back. */
+  /** Resets the state to that of a new sandbox. The first client's credentials and tokens stay valid, and the clock is not set back. */
   reset(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export function createHandle(parts: Parts, advance: Advance): Handle {
   function taken<Schema extends z.ZodType>(method: string, schema: Schema, argument: unknown) {
     return checked(argument, schema, `argument of ${method}`);
   }
-  /** The client that an operation is for, and what else it takes. */
+  /** Returns the client that an operation is for, and the other fields. */
   function forClient<Fields extends ForClient>({ clientReference, ...fields }: Fields) {
     return [chosenClient(parts, clientReference), fields] as const;
   }

@@ -5,7 +5,7 @@ import { timeSchema } from "../base/clock.ts";
 import { problemsOf, Refused } from "../base/refused.ts";
 import { esimOrderSchema } from "../lifecycle/order-esim.ts";
 
-/** As in the API. */
+/** The query of a list, as in the API. */
 export const pageQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(100).default(20),
   cursor: z.string().optional(),

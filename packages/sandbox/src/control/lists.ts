@@ -18,7 +18,7 @@ import type { Parts } from "./parts.ts";
 /** An endpoint as the control side shows it: of any client, with its secret. */
 export interface ShownEndpoint extends EndpointWithSecret {
   readonly clientReference: string;
-  /** The client's other active endpoints that get events of this one at the same URL: each arrives there several times. */
+  /** The client's other active endpoints that get events of this one at the same URL, which gets each several times. Empty if this one is inactive. */
   readonly sameUrl: readonly string[];
 }
 

@@ -29,7 +29,7 @@ export function serviceRoutes(parts: Parts, advance: Advance): Hono {
   routes.get("/faults", (c) => c.json({ data: faults.list() }));
 
   routes.post("/faults", async (c) => {
-    addFault(parts, (await readBody(c.req, z.looseObject({}))) as FaultSettings); // which checks it
+    addFault(parts, (await readBody(c.req, z.looseObject({}))) as FaultSettings); // addFault checks it
     return c.json({ data: faults.list() }, 201);
   });
 

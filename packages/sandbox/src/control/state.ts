@@ -30,9 +30,8 @@ export function stateOf({ service, faults, sender, speed }: Parts): State {
 }
 
 /**
- * Resets the state to that of a new sandbox: no eSIMs, endpoints, events, faults or other clients, and no
- * calls that count for a rate limit. The credentials stay, tokens of
- * the client stay valid, and the clock is not set back.
+ * Resets the state to that of a new sandbox: no eSIMs, endpoints, events, faults or other clients, and no calls that count for a
+ * rate limit. The first client keeps its credentials and its tokens, and the clock is not set back.
  */
 export function reset({ service, faults, limits, changes, clientReference }: Parts): void {
   const { db } = service;
@@ -45,7 +44,7 @@ export function reset({ service, faults, limits, changes, clientReference }: Par
       "select hash, expiresAt from tokens where clientReference = ?",
       clientReference,
     );
-    db.run("delete from clients"); // and with them what belongs to them
+    db.run("delete from clients"); // and, by cascade, all that belongs to them
     db.run("delete from eventTypes");
     addClient(service, { clientReference, ...client });
     for (const { hash, expiresAt } of tokens)

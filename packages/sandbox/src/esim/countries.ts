@@ -1,7 +1,7 @@
 /**
  * Country, calling code, a mobile network in service there, and the further MCCs of the country. From the lists of the
- * npm packages `mcc-mnc-list` 1.1.11 (Wikipedia) and `world-countries` 5.1.0. An MCC that countries share is that of
- * the largest one.
+ * npm packages `mcc-mnc-list` 1.1.11 (Wikipedia) and `world-countries` 5.1.0. An MCC that countries share is listed
+ * for the largest one.
  */
 const table = `
 AD 376 213-03, AE 971 424-03, AF 93 412-01, AG 1268 344-920, AI 1264 365-010, AL 355 276-01,

@@ -54,7 +54,7 @@ export interface DeviceFault {
   readonly detail?: unknown;
 }
 
-/** The profile failed to download or to install. The device may try again, unless the download order expired. */
+/** Emits `esim.faulted`. The device may try again, unless the reason is `download_order_expired`. */
 export function faultEsim(service: Service, esimReference: string, { reason, detail }: DeviceFault): Esim {
   return service.db.transaction(() => {
     if (!reason)

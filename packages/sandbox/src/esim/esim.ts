@@ -101,7 +101,7 @@ export function emitOf(service: Service, esim: Esim, type: string, data: object 
 
 /**
  * Activates the subscription of an eSIM that has been on a network, unless a number is still to be ported into it: then
- * it stays pre-active until that is completed or abandoned.
+ * it stays pre-active until the port-in is completed or abandoned.
  */
 export function activateUnlessPorting(service: Service, esimReference: string): void {
   service.db.run(

@@ -5,7 +5,7 @@ import { enableEsim } from "./device.ts";
 import { activateUnlessPorting, type Esim, emitOf, findEsim } from "./esim.ts";
 
 /**
- * The eSIM registers on a network: the same one again emits nothing. The profile is enabled first if it is not.
+ * Registers the eSIM on a network, with `esim.mccswitch` unless it was the last one. Enables the profile first if it is not.
  * @param where a network, "204-08" (MCC-MNC), or a country with networks of its own, "NL"
  */
 export function registerOnNetwork(service: Service, esimReference: string, where: string): Esim {

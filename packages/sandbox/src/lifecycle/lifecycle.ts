@@ -59,7 +59,7 @@ export function packagesOf(service: Service, esimReference: string): Package[] {
   );
 }
 
-/** @param reason as in the event: "removed" when the eSIM was suspended or terminated, else any word */
+/** @param reason as in the event: "removed" if the eSIM is being suspended or terminated, else any word */
 export function endPackage(service: Service, packageReference: string, reason: string): Package {
   return service.db.transaction(() => {
     const found = findPackage(service, packageReference);
@@ -94,7 +94,7 @@ function emitOfPackage(service: Service, packageReference: string, type: string,
   return found;
 }
 
-/** The package is active immediately. A suspended eSIM is reactivated by it. */
+/** Adds a package, which is active immediately. Reactivates a suspended eSIM first. */
 export function orderPackage(
   service: Service,
   esimReference: string,

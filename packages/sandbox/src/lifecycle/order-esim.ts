@@ -16,7 +16,7 @@ export const esimOrderSchema = z
     externalProfileId: z.string().min(1).max(255).optional().meta({
       description: "The client's own id of the profile. No two of its profiles have the same",
     }),
-    /** A number to port into the eSIM, which cannot activate before the port-in is registered. */
+    /** A number to port into the eSIM. The port-in request exists from the start, so the eSIM cannot be activated before it. */
     portIn: newPortInSchema.optional(),
   })
   .meta({ id: "EsimOrder" });
@@ -27,7 +27,7 @@ export const esimOrderSchema = z
  */
 export type EsimOrder = z.input<typeof esimOrderSchema>;
 
-/** A new profile with an eSIM that is ready to be downloaded. */
+/** Creates a profile with an eSIM that is ready to be downloaded. */
 export function orderEsim(service: Service, clientReference: string, order: EsimOrder = {}): Esim {
   return service.db.transaction(() => {
     const { externalProfileId, portIn } = order;

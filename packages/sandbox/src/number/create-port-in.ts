@@ -5,7 +5,7 @@ import { findEsim } from "../esim/esim.ts";
 import { checkNewPortIn, type NewPortIn } from "./new-port-in.ts";
 import { endedOutcomes, findPortIn, type PortIn, portInsOf } from "./port-in.ts";
 
-/** Registers a request to port the number into the eSIM. It takes the place of one that ended without success. */
+/** Registers a request to port the number into the eSIM. The request replaces one that ended without success. */
 export function createPortIn(service: Service, esimReference: string, order: NewPortIn): PortIn {
   return service.db.transaction(() => {
     const esim = findEsim(service, esimReference);

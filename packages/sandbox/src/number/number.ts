@@ -38,7 +38,7 @@ const numberStatuses = ["active", "suspended", "released"] as const;
 export type NumberStatus = (typeof numberStatuses)[number];
 type NumberOperation = "suspend" | "reactivate" | "release";
 
-/** A number goes with its eSIM: it is suspended, reactivated and released as that is suspended, reactivated and terminated. */
+/** A number is suspended, reactivated or released when its eSIM is suspended, reactivated or terminated; also released when it is ported away. */
 const numberInUse: StateMachine<NumberStatus, NumberOperation> = {
   thing: "The number",
   moves: {
@@ -74,7 +74,7 @@ export function numbersOf(service: Service, esimReference: string): AssignedNumb
   );
 }
 
-/** Whether a number is some eSIM's now. */
+/** Whether an eSIM has the number now. */
 export function isInUse(service: Service, msisdn: string): boolean {
   return (
     service.db.get("select 1 from numbers where msisdn = ? and status <> 'released'", msisdn) !== undefined
@@ -87,7 +87,7 @@ export interface NumberFields {
   readonly countryCode: string;
   readonly type: NumberType;
   readonly isPrimary: boolean;
-  /** Absent of a number that was ported. */
+  /** Absent if the number was ported. */
   readonly customerInfo?: CustomerInfo;
 }
 
@@ -162,7 +162,7 @@ export const numberSchema = z
     type: z.enum(numberTypes),
     status: z.enum(numberStatuses),
     isPrimary: z.boolean(),
-    /** Absent of a number that was ported. */
+    /** Absent if the number was ported. */
     customerInfo: customerInfoSchema.optional(),
     createdAt: z.iso.datetime(),
     updatedAt: z.iso.datetime(),

@@ -18,7 +18,7 @@ import {
 
 /** Why the donor rejected a request, or why porting failed. */
 export interface PortInReason {
-  /** Default: "details_mismatch" of a rejection, "provider_error" of a failure. */
+  /** Default: "details_mismatch" for a rejection, "provider_error" for a failure. */
   readonly code?: string | undefined;
   /** For people. Default: none. */
   readonly message?: string | undefined;
@@ -33,7 +33,7 @@ const eventTypes: Partial<Record<PortInStatus, string>> = {
   cancelled: "port_in.cancelled",
 };
 
-/** The provider has the request now. Every later step does this first if it is still to be done. */
+/** Submits the request to the provider. Every later step does this first if it is still to be done. */
 export function submitPortIn(service: Service, portInRequestReference: string): PortIn {
   return service.db.transaction(() => {
     const portIn = findPortIn(service, portInRequestReference);
@@ -103,7 +103,7 @@ function setReason(service: Service, portInRequestReference: string, code: strin
   );
 }
 
-/** The eSIM gets the number as its profile's primary one, and its subscription is activated. */
+/** Gives the eSIM the number, as the primary one of its profile, and activates its subscription. */
 export function completePortIn(service: Service, portInRequestReference: string): PortIn {
   return step(service, portInRequestReference, "complete", ({ msisdn, esimReference }) => {
     const esim = findEsim(service, esimReference);

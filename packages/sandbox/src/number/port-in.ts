@@ -137,7 +137,7 @@ function orNull(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString();
 }
 
-/** Emits an event of the request as it is now. The donor details are not in it: they are the donor's business. */
+/** Emits an event of the request as it is now. The event does not have the donor details: only the donor needs them. */
 export function emitOfPortIn(service: Service, portIn: PortIn, type: string): void {
   const { portInRequestReference, msisdn, status, reason, submittedAt, completedAt } = portInRecord(portIn);
   const data = { portInRequestReference, msisdn, status, reason, submittedAt, completedAt };

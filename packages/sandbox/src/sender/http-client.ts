@@ -17,9 +17,9 @@ export interface DeliveryRequest {
 }
 
 export interface HttpClient {
-  /** Resolves to the answer, or to the error: the deadline has passed, or one of DNS, TLS or TCP. Never rejects. */
+  /** Resolves to the answer if its status arrives before the deadline, otherwise to the error. Never rejects. */
   post(request: DeliveryRequest): Promise<Answer>;
-  /** Closes all connections. Requests under way have no answer. */
+  /** Closes all connections, which ends the requests under way. */
   close(): Promise<void>;
 }
 
@@ -90,7 +90,7 @@ export function createHttpClient(): HttpClient {
           },
         );
       } catch (error) {
-        end(messageOf(error)); // not a URL that can be asked
+        end(messageOf(error)); // not a URL that undici accepts
       }
     });
   }
@@ -98,7 +98,7 @@ export function createHttpClient(): HttpClient {
   return { post, close: () => agent.destroy() };
 }
 
-/** Returns an error's message: of a host with several addresses, that of the first one. */
+/** Returns an error's message. For a host with several addresses, the message for the first address. */
 function messageOf(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return first instanceof Error ? first.message : String(first);

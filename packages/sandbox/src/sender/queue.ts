@@ -45,7 +45,7 @@ export function nextDueAt({ db }: Service, now: number): number | undefined {
   return row?.dueAt ?? undefined;
 }
 
-/** The attempt begins: it counts from now on. */
+/** Records that the attempt begins. From now on, it is one of the delivery's attempts. */
 export function markSending({ db, clock }: Service, { sequence, number }: Attempt): void {
   db.run(
     "update deliveries set status = 'sending', attemptNumber = ?, sentAt = ?, dueAt = null, held = 0 where sequence = ?",
@@ -84,7 +84,7 @@ export function hold({ db, clock }: Service, { sequence }: Attempt, waitMs: numb
   db.run("update deliveries set held = 1, dueAt = ? where sequence = ?", clock.now() + waitMs, sequence);
 }
 
-/** The attempt was answered: the older deliveries to its endpoint that are held are due. */
+/** Makes the older deliveries that are held due: the attempt, to the same endpoint, has ended and so overtaken them. */
 export function overtake({ db, clock }: Service, { sequence, endpointSequence }: Attempt): void {
   db.run(
     "update deliveries set dueAt = ? where held = 1 and endpointSequence = ? and sequence < ?",
@@ -99,7 +99,7 @@ export function changeBody({ db }: Service, sequence: number, body: string): voi
   db.run("update deliveries set faultedBody = ? where sequence = ?", body, sequence);
 }
 
-/** Attempts that an earlier process has not finished are made again, under their number. */
+/** Makes the attempts due that an earlier process has not finished. They keep their numbers. */
 export function recover({ db, clock }: Service): void {
   db.run(
     `update deliveries set status = case attemptNumber when 1 then 'pending' else 'failed' end,
@@ -108,7 +108,7 @@ export function recover({ db, clock }: Service): void {
   );
 }
 
-/** Whether one of the deliveries up to `last` has been due to an active endpoint since `now`, and no attempt has begun. */
+/** Whether an attempt that was due at `now`, of a delivery up to `last` to an active endpoint, has not begun. */
 export function someAreDue({ db }: Service, now: number, last: number): boolean {
   const row = db.get(
     `select 1 from endpoints where active = 1 and exists

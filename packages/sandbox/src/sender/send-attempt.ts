@@ -45,7 +45,7 @@ export function attemptSender(service: Service, client: HttpClient, sent: SentRe
   };
 }
 
-/** Returns the URL that a 3xx answer points to. Undefined if it points to none with HTTP or HTTPS. */
+/** Returns the HTTP or HTTPS URL that a 3xx answer points to. Undefined if there is none. */
 function redirectOf({ httpStatus, location }: Answer, from: string): string | undefined {
   if (httpStatus === null || httpStatus < 300 || httpStatus > 399 || location === undefined) return undefined;
   const url = URL.parse(location, from);
@@ -54,7 +54,7 @@ function redirectOf({ httpStatus, location }: Answer, from: string): string | un
 
 const wrongSecret = newSecret();
 
-/** The signature's headers, made with the endpoint's secret as it is now. */
+/** Returns the signature's headers, made with the secret that the endpoint had when the attempt began, or with the one of the fault. */
 export type SignAttempt = (attempt: Attempt, fault: DeliveryFault | undefined) => Record<string, string>;
 
 function attemptSigner({ clock, switches }: Service): SignAttempt {
@@ -64,7 +64,7 @@ function attemptSigner({ clock, switches }: Service): SignAttempt {
     const known = keys.get(secret);
     if (known !== undefined) return known;
     const [key] = createKeyring([{ secret: written(secret) }]).keysAt(0) as [SigningKey];
-    if (keys.size >= maxKeys) keys.clear(); // rotated secrets do not gather
+    if (keys.size >= maxKeys) keys.clear(); // otherwise rotated secrets would pile up
     keys.set(secret, key);
     return key;
   }

@@ -25,9 +25,9 @@ import {
 import { attemptSender } from "./send-attempt.ts";
 import { createSentRequests, type EndedAttempt, type SentDelivery } from "./sent-requests.ts";
 
-/** Sends what is due, and again what fails. */
+/** Sends the deliveries that are due, and retries those that fail. */
 export interface Sender {
-  /** Resolves when everything that is due now was answered, or has hung. What comes later is not waited for. Rejects with `closed`. */
+  /** Resolves when all attempts that are due now have ended, with an answer or an error. Does not wait for later ones. Rejects with `closed`. */
   settle(): Promise<void>;
   /**
    * For events that come before the answer of the call that caused them. Call it before the operation, and the function that it returns
@@ -35,7 +35,7 @@ export interface Sender {
    * with `closed`.
    */
   watchNewDeliveries(): () => Promise<void>;
-  /** Returns the latest request of a delivery; undefined when there was none, or too long ago. */
+  /** Returns the latest request of a delivery; undefined if there was none, or it is no longer in memory. */
   sentOf(sequence: number): SentDelivery | undefined;
   /** When the next attempt will be due, in ms of the service's clock; undefined when none will be. What is due now does not count. */
   nextDueAt(): number | undefined;
@@ -79,13 +79,13 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** How many concurrent requests an endpoint gets. One that hangs delays only itself. */
+/** How many concurrent attempts an endpoint gets: one that hangs does not delay the others. */
 const concurrency = 64;
 const longestTimerMs = 2 ** 31 - 1;
 
 /**
- * Sends from now on: first what an earlier process has left unanswered. Sets `service.onDue`.
- * The answers and new deliveries of one event-loop tick are written in one transaction.
+ * Starts to send, also the attempts that an earlier process has not finished. Sets `service.onDue`.
+ * The ended and the new attempts of one event-loop tick are written in one transaction.
  */
 export function createSender(
   service: Service,

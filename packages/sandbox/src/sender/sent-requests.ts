@@ -29,11 +29,11 @@ export interface SentDelivery {
 
 /** The latest requests: in memory only, for a limited number of deliveries. */
 export interface SentRequests {
-  /** The attempt begins. */
+  /** Keeps the request of an attempt that begins. */
   keep(attempt: Pick<Attempt, "sequence" | "number">, request: SentRequest): void;
-  /** The attempt has ended. */
+  /** Keeps the result of an attempt. */
   end(attempt: Pick<Attempt, "sequence">, ended: EndedAttempt): void;
-  /** @param sequence the delivery's */
+  /** @param sequence the number of the delivery */
   of(sequence: number): SentDelivery | undefined;
 }
 
@@ -43,7 +43,7 @@ export function createSentRequests(): SentRequests {
   const kept = new Map<number, SentDelivery>(); // the oldest first
   return {
     keep({ sequence, number }, request) {
-      const attempts = number === 1 ? [] : (kept.get(sequence)?.attempts ?? []); // a deleted delivery's number is used again
+      const attempts = number === 1 ? [] : (kept.get(sequence)?.attempts ?? []);
       kept.delete(sequence);
       kept.set(sequence, { request, attempts });
       if (kept.size > keptDeliveries) kept.delete(kept.keys().next().value as number);

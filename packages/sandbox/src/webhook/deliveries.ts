@@ -40,7 +40,7 @@ export interface DeliveryRow {
 }
 
 export interface NewDelivery {
-  /** The row's number of its endpoint, and of its event. */
+  /** The `sequence` of the endpoint's row; `event`: of the event's row. */
   readonly endpoint: number;
   readonly event: number;
   /** The `webhook-id`. */
@@ -49,7 +49,7 @@ export interface NewDelivery {
   readonly faultedBody?: string | null;
 }
 
-/** Adds a delivery that is due immediately. The caller calls `service.onDue` after the transaction. */
+/** Adds a delivery that is due immediately. The caller then calls `service.onDue`. */
 export function addDelivery({ db, clock }: Service, delivery: NewDelivery): void {
   const now = clock.now();
   db.run(
@@ -96,8 +96,8 @@ export function listDeliveries(
 }
 
 /**
- * The entries are picked in the index, and only those of the page are read: a page at the end of a million costs as much as the
- * first. The bound on `createdAt` is what the index seeks; the pair after it orders entries of the same millisecond.
+ * The index finds the entries, and only those of the page are read: with the switch `cursor: snapshot`, the last page of a million
+ * entries costs as much as the first. The index seeks by the bound on `createdAt`; the pair after it separates entries of the same millisecond.
  */
 export const listingSql = `
   with page as (

@@ -7,7 +7,7 @@ import { addDelivery } from "./deliveries.ts";
 export interface NewEvent {
   /** The event type. */
   readonly type: string;
-  /** Its fields. They are sent as they are. */
+  /** Its data. It is sent unchanged. */
   readonly data: object;
   /** When it occurred. Default: now. */
   readonly timestamp?: Time;

@@ -57,7 +57,7 @@ export interface EndpointRow {
   readonly updatedAt: number;
 }
 
-/** Throws `invalid` for an event type that the catalog does not have, and `endpoint_cap` if the client has too many. */
+/** Throws `invalid` for an event type that the catalog does not have, and `endpoint_cap` if the client cannot have another endpoint. */
 export function createEndpoint(
   service: Service,
   clientReference: string,
@@ -126,7 +126,7 @@ export function rotateSecret(
   });
 }
 
-/** Removes the endpoint and its deliveries: no attempt is made any more. Returns the endpoint as it was. Throws `not_found`. */
+/** Removes the endpoint and its deliveries: no attempt begins any more. Returns the endpoint as it was. Throws `not_found`. */
 export function deleteEndpoint(
   service: Service,
   clientReference: string,

@@ -38,8 +38,8 @@ const top: PageStart = { createdAt: Number.MAX_SAFE_INTEGER, sequence: Number.MA
 const cursorSchema = z.tuple([z.string(), z.int().min(0), z.int().min(0), z.int().min(0)]);
 
 /**
- * Returns a page of a list. `read` returns at most that many rows from the start on. With the switch `cursor: snapshot` the next page
- * starts after the last row, so that newer entries do not move it; with `live` it starts after as many rows as were shown.
+ * Returns a page of a list. `read` returns at most `limit` rows, from `start` on. With the switch `cursor: snapshot`, the next page
+ * starts after the last row, so that newer entries do not move it; with `live`, it starts after as many rows as were shown.
  * Throws `invalid` for a cursor that is not of this list.
  */
 export function pageOf<Row extends Placed, Entry>(

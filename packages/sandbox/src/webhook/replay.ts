@@ -9,13 +9,13 @@ import { endpointSequence } from "./endpoints.ts";
 export interface Replay {
   /** Ids of deliveries or of events. */
   readonly ids?: readonly string[] | undefined;
-  /** Only events that occurred at this time or later. Default: 7 days ago. */
+  /** Only events that were emitted at this time or later. Default: 7 days ago. */
   readonly since?: Time | undefined;
-  /** Only events that occurred at this time or earlier. Default: now. */
+  /** Only events that were emitted at this time or earlier. Default: now. */
   readonly until?: Time | undefined;
   /** Only to this endpoint. Default: to every endpoint of the client. */
   readonly webhookEndpointReference?: string | undefined;
-  /** Whether they are sent under the ids that they had, or under new ones. Default "same". */
+  /** Whether the events are sent under the ids that they had, or under new ones. Default "same". */
   readonly under?: "same" | "new" | undefined;
 }
 
@@ -23,7 +23,7 @@ interface Again {
   readonly event: number;
   readonly endpoint: number;
   readonly eventId: string;
-  /** The id under which the endpoint knows the event; null if it was never to get the event, such as while the endpoint was inactive. */
+  /** The id under which the endpoint knows the event; null if it has no delivery of the event, for example because it was inactive. */
   readonly deliveredAs: string | null;
   /** The body for the endpoint as a fault changed it; null: unchanged. */
   readonly faultedBody: string | null;

@@ -6,7 +6,7 @@ import type { Sender } from "../../sender/sender.ts";
 import type { CallContext, Middleware } from "./environment.ts";
 import { errorAnswer, HttpRefusal } from "./error-answer.ts";
 
-/** Chooses the fault that strikes the call, and applies it to the answer. `refused` is a call above the rate limit. */
+/** Chooses the fault that strikes the call, and applies it to the answer. `refused` returns the refusal of a call above the rate limit. */
 export function answerStruck(
   service: Service,
   faults: Faults,
@@ -46,7 +46,7 @@ export function effectStruck(sender: Pick<Sender, "watchNewDeliveries">): Middle
   };
 }
 
-/** A new response for each call: the middlewares before this one may set headers on it. */
+/** Returns a new response for each call, since the outer middlewares may set headers on it. */
 function alreadySent(): Response {
   return new Response(null, RESPONSE_ALREADY_SENT);
 }
@@ -63,7 +63,7 @@ async function connectionClosed({ env }: CallContext): Promise<void> {
   await new Promise((resolve) => env.outgoing.once("close", resolve));
 }
 
-/** Sends the answer slowly, in real time: a piece every 10 ms, or byte by byte where a byte takes longer. */
+/** Sends the answer slowly, in real time: a piece about every 10 ms, or byte by byte if a byte takes longer. */
 function slowly(answer: Response, bytesPerSecond: number): Response {
   const pieceSize = Math.max(1, Math.floor(bytesPerSecond / 100));
   async function* pieces() {

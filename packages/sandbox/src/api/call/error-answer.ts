@@ -52,7 +52,7 @@ function unreadable(status: number): HttpRefusal {
     : new HttpRefusal(400, "The body is not JSON. Correct it, and send it as UTF-8.");
 }
 
-/** The answers of a call that fails, as the switches make them. */
+/** Describes the errors of a call for OpenAPI, with the bodies that the switches choose. */
 export function errorResponses(
   statuses: readonly number[],
   stated: readonly number[],
@@ -74,7 +74,7 @@ export function errorResponses(
   );
 }
 
-/** A call that is refused before, or instead of, its operation. `message` says what is wrong, and how to fix it. */
+/** An error with which the API answers a call. `message` says what is wrong, and how to fix it. */
 export class HttpRefusal extends Error {
   override readonly name = "HttpRefusal";
   readonly status: number;

@@ -22,7 +22,7 @@ export interface IdempotencyKeys {
    * Throws a refusal if it is in flight already, or was used with another body.
    */
   begin(use: KeyInUse): KeptAnswer | undefined;
-  /** Keeps the answer for 48 hours, as a part of the open transaction. An answer that is kept already stays. */
+  /** Keeps the answer for 48 hours, in the open transaction if there is one. An answer that is kept already stays. */
   keep(use: KeyInUse, answer: KeptAnswer): void;
   end(use: KeyInUse): void;
 }

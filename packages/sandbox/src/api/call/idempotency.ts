@@ -6,12 +6,12 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 
 export const idempotencyHeader = "X-Idempotency-Key";
 const maxKeyLength = 255;
-/** These statuses say nothing of the operation: only a fault in its place answers with them. */
+/** These statuses say nothing about the operation: only a fault instead of the operation answers with them. */
 const neverKept: readonly number[] = [401, 423, 429];
 
 /**
- * Answers a call whose idempotency key has an answer. The operation keeps its answer in its own transaction; errors are kept
- * here, by the switch `cacheErrors`.
+ * Answers a call with the answer that its idempotency key has, if any. An operation keeps its success in its own transaction;
+ * this middleware keeps errors, by the switch `cacheErrors`.
  */
 export function idempotent(service: Service, keys: IdempotencyKeys): Middleware {
   return async (context, next) => {
@@ -66,7 +66,7 @@ function canonical(body: string): string {
   }
 }
 
-/** TypeScript does not know it yet. */
+/** TypeScript does not know `JSON.rawJSON` yet. */
 const { rawJSON } = JSON as typeof JSON & { rawJSON(text: string): object };
 
 function canonicalValue(_key: string, value: unknown, { source = "" }: { source?: string } = {}): unknown {

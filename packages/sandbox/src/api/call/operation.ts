@@ -29,7 +29,7 @@ export interface Operation<
   readonly status: 200 | 201;
   /** The schema of the whole body, `data` included. */
   readonly answer: Answer;
-  /** The statuses that it lists besides 401, 429 and 500, and besides those of idempotency keys. */
+  /** The error statuses that the document lists besides 401, 429 and 500, and besides those of idempotency keys. */
   readonly errors: readonly number[];
   /** The errors whose body is specified as a problem. */
   readonly problems?: readonly number[];
@@ -45,7 +45,7 @@ export interface Call<Params extends z.ZodType, Query extends z.ZodType, Body ex
   readonly body: z.output<Body>;
 }
 
-/** Registers an operation. Each route file is a function that gets it. */
+/** Registers an operation. The functions of the route files get it. */
 export type AddOperation = <
   Params extends z.ZodType = typeof nothing,
   Query extends z.ZodType = typeof nothing,
@@ -120,7 +120,7 @@ function withoutSecret(result: unknown): unknown {
   return JSON.parse(JSON.stringify(result, (name, value) => (name === "signingSecret" ? undefined : value)));
 }
 
-/** A body without a required field may be left out. */
+/** Whether a call needs a body: one without a required field may be left out. */
 function isRequired(body: z.ZodType): boolean {
   return !body.safeParse({}).success;
 }

@@ -32,7 +32,7 @@ export function createRateLimits(service: Service): RateLimits {
 const windowMs = 1000;
 
 /**
- * At most `most` calls in any second of the service's clock, for each key: it keeps the times of the calls in the last second.
+ * Allows `most` calls in any second of the service's clock, for each key. Keeps the times of the calls in the last second.
  * `X-RateLimit-Reset` and `Retry-After` are in real time, in which callers live; on a manual clock, as if that clock ran like the real one.
  */
 export function createRateLimit(service: Service, most: number): RateLimit {

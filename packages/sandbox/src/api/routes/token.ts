@@ -26,7 +26,7 @@ const answerSchema = z
   })
   .meta({ id: "Token" });
 
-/** `POST /auth/token`, which is not like other operations: it needs no token, and takes forms too. */
+/** `POST /auth/token`, which is not like other operations: it needs no token, and may take forms. */
 export function addTokenEndpoint(
   app: OpenAPIHono<Environment>,
   service: Service,
