@@ -78,7 +78,8 @@ describe("rehearse", () => {
       "esim-webhooks.config.ts": keyed,
       "dump.ndjson": `${JSON.stringify({ headers, body, receivedAt: "2026-11-20T12:00:00Z" })}\n`,
     });
-    const ended = await cli(["rehearse", "dump.ndjson", "--json"], { cwd, now });
+    const env = { ESIM_WEBHOOK_SECRET: "" };
+    const ended = await cli(["rehearse", "dump.ndjson", "--json"], { cwd, now, env });
     expect(JSON.parse(ended.stdout)).toMatchObject({ events: 1, handled: 1, unread: 0 });
   });
 
