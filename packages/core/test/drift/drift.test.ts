@@ -216,7 +216,7 @@ describe("a delivery", () => {
     };
     const { send, texts, lines, drift } = watched(state);
     await send("esim.faulted", { ...faulted, channel: 1 });
-    expect(lines).toMatchObject([{ level: "warn", message: expect.stringContaining("did not answer") }]);
+    expect(lines).toMatchObject([{ level: "warn", message: expect.stringContaining("could not be stored") }]);
     isDown = false;
     await drift.flush();
     expect(await texts()).toEqual(["esim.faulted has a new field: channel (number)"]);
