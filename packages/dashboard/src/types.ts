@@ -39,7 +39,7 @@ async function findingsByType({
   }
 }
 
-/** A page has as many events as an inbox reads within some milliseconds. */
+/** The most events of a page. An inbox reads that many in a few milliseconds. */
 const mostOfPage = 1000;
 
 /** A page of the events of a state, the newest first, counted by type. */

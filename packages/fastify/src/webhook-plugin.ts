@@ -93,7 +93,7 @@ function logOf({ log }: FastifyInstance): FastifyBaseLogger | undefined {
   return log.error === log.trace ? undefined : log;
 }
 
-/** Fastify 5 has moved the option into `routerOptions`. */
+/** Both places of the option: later versions of Fastify 5 have it in `routerOptions`, and still accept it at the top. */
 interface RouterConfig {
   readonly ignoreTrailingSlash?: boolean;
   readonly routerOptions?: { readonly ignoreTrailingSlash?: boolean };

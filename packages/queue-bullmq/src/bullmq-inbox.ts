@@ -21,7 +21,7 @@ import { checkCanWait, createOnDisk, type OnDisk } from "./redis/wait-aof.ts";
 import { type BullmqWorker, createQueueWorker, type QueueWorkerOptions } from "./work/queue-worker.ts";
 import { createWriter } from "./writer.ts";
 
-/** An inbox whose queue is BullMQ's: BullMQ's `Worker` takes the events. An inbox with the option `queue` has no `createWorker`. */
+/** An inbox whose queue is BullMQ's: BullMQ's `Worker` takes the events. With the option `queue`, it has no `createWorker`, which needs `connection`. */
 export interface BullmqInbox extends InboxWriter, InboxAdmin {
   /**
    * BullMQ's `Worker` with `bullmqProcessor`, on connections of its own, for programs that run workers of any inbox, such as

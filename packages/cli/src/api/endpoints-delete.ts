@@ -56,7 +56,7 @@ const endsInMs = 2 * 60_000;
 export interface EndedKeys {
   /** Their fingerprints. */
   readonly keys: readonly string[];
-  /** Names their key store in messages. */
+  /** The name of their key store, for messages. */
   readonly where: string;
 }
 

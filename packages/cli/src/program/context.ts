@@ -67,7 +67,7 @@ export interface Output {
   json(value: unknown): void;
   /** Writes a message to standard error, without the secrets that it may quote. */
   note(line: string): void;
-  /** Writes a line to standard error in which secrets are masked already. Masks only those in the variables of this run. */
+  /** Writes a line to standard error. Masks only the secrets in the variables of this run: any others must be masked already. */
   log(line: string): void;
   /** Returns an error as text: its code, what is wrong, how to fix it. */
   describe(error: unknown): string;

@@ -37,7 +37,7 @@ export async function watchImport(
   };
 }
 
-/** The arrivals of a replay request, as lines after an empty one; none without a request. */
+/** Returns an empty line, then lines that show the arrivals of a replay request. Without a request, returns no lines. */
 export function arrivalLines(replay: SupportReplayArrivals | null): string[] {
   if (replay === null) return [];
   const { requestedAt, ids, periods, foundIds } = replay;

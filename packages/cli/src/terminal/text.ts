@@ -13,7 +13,7 @@ export function layoutFor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): L
   return stream.isTTY && stream.columns > 0 ? { width: stream.columns, paint } : { paint };
 }
 
-/** The columns that a printable text takes, counting wide East Asian characters as one. */
+/** Returns the columns that a printable text takes. Wide East Asian characters count as one, although terminals show them in two. */
 export function columnsOf(text: string): number {
   return [...text].length;
 }

@@ -60,7 +60,7 @@ export function parseOptions<Settings>(
   });
 }
 
-/** An example with the first names. Only `url` or `path` if there is one and the caller passed nothing, or a text, probably its value. */
+/** Returns an example with the first three names. If the caller passed nothing or a text, probably a `url` or `path`: with only that name, if there is one. */
 function examplesOf(names: readonly string[], passed: unknown): string {
   const place = names.find((name) => name === "url" || name === "path");
   if (place !== undefined && (passed === undefined || typeof passed === "string")) return `{ ${place} }`;

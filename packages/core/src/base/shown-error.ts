@@ -34,7 +34,7 @@ export function headOf({ code, message }: ShownError): string {
   return code === undefined ? message : `${code}: ${message}`;
 }
 
-/** The error's stack, then each cause with its stack: one line for each call. */
+/** Returns the lines of the error's stack, then for each cause a line with its code and message, and the lines of its stack. */
 export function detailsOf({ stack, cause }: ShownError): readonly string[] {
   const calls = stack === undefined ? [] : stack.split("\n").map((call) => `      ${call}`);
   return cause === undefined ? calls : [...calls, `    cause: ${headOf(cause)}`, ...detailsOf(cause)];

@@ -10,7 +10,7 @@ export interface Thrown {
   readonly text: string;
   /** The stack of an error; empty if it has none. */
   readonly stack: string;
-  /** The cause of an error; else the first error of an `AggregateError`, such as for a host with several addresses. Undefined: none. */
+  /** The cause of an error; else the first error in an `AggregateError`, such as that of a host which answered at none of its addresses. Undefined: none. */
   readonly cause: unknown;
 }
 

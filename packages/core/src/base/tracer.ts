@@ -11,7 +11,7 @@ export interface StageSpan {
 
 /**
  * Begins the span of a stage, or returns undefined for none. `stage` is the stage's name, as in `observe`. The message has what is known at
- * the start. If the tracer throws, the stage has no span and nothing else changes: the first error becomes a process warning.
+ * the start. If the tracer throws, the stage has no span and nothing else changes. Only the process's first such error becomes a warning.
  */
 export type Tracer = (stage: string, message: object) => StageSpan | undefined;
 

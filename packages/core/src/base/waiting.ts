@@ -40,8 +40,8 @@ export interface Deadline {
 }
 
 /**
- * Creates a deadline of `ms` after `startedAt`, a time of `performance.now()`, or less than a second later. `before` starts its timer, so synchronous work needs none, and
- * the controller is made when it is first read.
+ * Creates a deadline that comes `ms` after `startedAt`, a time of `performance.now()`, or less than a second late. Its timer starts in
+ * `before`, so synchronous work needs no timer. Its controller is made when it is first read.
  */
 export function createDeadline(ms: number, startedAt: number = performance.now()): Deadline {
   return new LazyDeadline(ms, startedAt);

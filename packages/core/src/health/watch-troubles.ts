@@ -21,7 +21,7 @@ import { watchReceiving, windowMs } from "./watch-receiving.ts";
 export interface WatchTroublesOptions {
   /** The inbox. Without one, only what this process receives is watched. */
   inbox?: TroubleInbox;
-  /** The receiver's `toleranceSeconds`, if it has one: half of it is the limit of the clock's skew. Default 300. */
+  /** The `toleranceSeconds` of the receiver, if it was set there. A clock skew of more than half of it is a trouble. Default 300. */
   toleranceSeconds?: ToleranceSeconds;
   /** The longest time without a delivery that is no trouble, in ms: longer than your quiet times. Default 86,400,000: a day. */
   silenceMs?: number;

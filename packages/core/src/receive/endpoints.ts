@@ -59,8 +59,10 @@ interface KnownEndpoint extends Endpoint {
 }
 
 /**
- * The endpoints that `lookUp` finds. Any client can ask for any path, so the paths, what is remembered of them, and the lookups under way are
- * all bounded. The lookup is also the key source of each endpoint that it has found: a later answer is treated like a change of keys.
+ * Finds endpoints with `lookUp`, and caches them. Any client can ask for any path, so the paths, what is remembered of them, and the lookups
+ * under way are all bounded. A cached endpoint is looked up again when a key source would be loaded again. An answer with the same source
+ * replaces its keys. After null or another source, the endpoint is dropped: deliveries that it was verifying are answered 503, and later
+ * ones are looked up again.
  *
  * A delivery is answered 404, which is final, only if a lookup that began after it arrived has found no endpoint for its path.
  */

@@ -64,8 +64,8 @@ export interface ReceiverOptions<Data = EsimEvents, Tx = unknown> extends Proces
    */
   maxUnverifiedBytes?: number;
   /**
-   * How long a body may take to arrive, in ms. At least 4 KiB, or the rest of the body, must arrive in each quarter of this
-   * time. If `deadlineMs` is shorter, that is the limit. Default 10,000.
+   * The longest time for a body to arrive, in ms; `deadlineMs` if that is shorter. In each quarter of this time, at least 4 KiB must
+   * arrive, or all that is left of the body. Default 10,000.
    */
   bodyTimeoutMs?: number;
   /** The longest time until the sender is answered, in ms. Less than 30,000, when the sender gives up. Default 25,000. */

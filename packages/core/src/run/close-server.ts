@@ -34,7 +34,7 @@ export interface LeavableServer extends ClosableServer {
   sendAway(): void;
 }
 
-/** Watches a server. To be called before the server's first connection. */
+/** Watches a server's requests, or its sessions and connections on HTTP/2, so that clients can be asked to leave. Call it before the first connection. */
 export function watchServer(server: ClosableServer | ClosableHttp2Server): LeavableServer {
   return hasMethod(server, "closeAllConnections")
     ? watchHttp1(server as ClosableServer)

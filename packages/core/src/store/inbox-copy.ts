@@ -60,7 +60,7 @@ export interface EventRecord extends EventKey {
 
 /** The time of the newest event that `latestOnly` has handled for a subject. */
 export interface LatestRecord {
-  /** The option `state` of `latestOnly`. */
+  /** The name of the state: the option `state` of `latestOnly`. */
   readonly family: string;
   /** The eSIM reference, or its hash once it was erased. */
   readonly subject: string;

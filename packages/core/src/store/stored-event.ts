@@ -61,7 +61,7 @@ export interface StoredEvent extends InboxRow {
   readonly takenAt: Date | null;
   /** When its personal data was erased. Null: it was not. */
   readonly erasedAt: Date | null;
-  /** Its last ten failed attempts and steps of operators, oldest first. */
+  /** Its last ten steps, oldest first. A step is a failed attempt, or what an operator did. */
   readonly history: readonly HistoryStep[];
   /** The stack frames of the value that its last attempt threw, a line each. Null: nothing was thrown, or the stack is not known. */
   readonly stack: string | null;

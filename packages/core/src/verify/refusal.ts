@@ -40,7 +40,7 @@ export interface SkewRefusal extends Refused<"timestamp_out_of_tolerance"> {
   readonly skew: Skew;
 }
 
-/** Authentic, but the window of the key that made the signature begins later. */
+/** Authentic, but the window of the key that made the signature begins after the time of receipt. */
 export interface EarlyKeyRefusal extends Refused<"key_not_yet_valid"> {
   /** The fingerprint of that key. */
   readonly key: string;

@@ -105,7 +105,7 @@ export function hmacSha256(anyKey: Uint8Array): Hmac {
   };
 }
 
-/** Returns the key padded to a block, XORed with `value`, and `room` bytes after it. */
+/** Returns a buffer with the key, zero-padded to one block and XORed with `value`, and with `room` bytes after it for the caller. */
 function padded(key: Uint8Array, value: number, room: number): Buffer {
   const buffer = Buffer.alloc(blockBytes + room, value);
   for (const [index, byte] of key.entries()) buffer[index] = byte ^ value;

@@ -43,7 +43,7 @@ interface Called extends IdempotentCall {
   readonly known: readonly string[];
   /** How many answers have not shown the secret. */
   readonly hidden: number;
-  /** The service has answered with a failure, which it may repeat for the idempotency key. Its listing shows whether it registered the endpoint. */
+  /** The service has answered the call with a failure, and may answer a repeated call in the same way. Its listing shows whether it registered the endpoint. */
   readonly failed?: true | undefined;
 }
 

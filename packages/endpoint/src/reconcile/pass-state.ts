@@ -183,7 +183,7 @@ export function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Identifies a webhook-id, or an event type, in little space. */
+/** Returns a short hash that stands for a text in stored states: a webhook-id, an event type, a source or a reference. */
 export function shortHash(text: string, length = 10): string {
   return hash("sha256", text, "base64url").slice(0, length);
 }

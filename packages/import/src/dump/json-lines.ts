@@ -111,7 +111,7 @@ export function createJsonLines(
         if (length <= limits.maxRecordBytes) scanner.write(Buffer.from(kept.bytes()));
         scanner.cut?.();
       } catch {
-        // the input failed here, and its error is reported instead
+        // the input has failed before this call: its error is reported, and this one is not
       }
     },
   };

@@ -15,7 +15,7 @@ import { openSinkOf, type ReplayTarget } from "./target.ts";
 export interface ReplayReport extends ReplayCounts {
   /** The name of this run. A run that continues an interrupted one keeps its name. */
   readonly run: string;
-  /** Whether nothing was changed: then `stored` counts the events that would be passed to the target, and duplicates are not known. */
+  /** Whether it was a dry run, without target and store: then `stored` counts the events that would be passed to the target, and duplicates are not known. */
   readonly dryRun: boolean;
   /** Whether the signal ended the replay early: run it again to continue. All counted records are settled. */
   readonly interrupted: boolean;

@@ -1,7 +1,7 @@
 import type { DedupeStore } from "@esim-webhooks/core";
 
 /**
- * In place of a dedupe store: the lock of a BullMQ job is the claim on its event, and the queue remembers the ids. BullMQ gives
+ * A dedupe store that does nothing: the lock of a BullMQ job is the claim on its event, and the queue remembers the ids. BullMQ gives
  * a job to one worker, which renews the lock, and accepts no result from a worker that has lost the lock.
  */
 export const lockStore: DedupeStore = {

@@ -33,7 +33,7 @@ export function openWriter(
     const journal = setUpJournal(connection, { path, durability }, sqliteVersionOf(connection));
     connection.exec("pragma secure_delete = on"); // what is freed is overwritten, so that erasing leaves nothing of it
     connection.exec("pragma cache_size = -32768"); // KiB
-    // pages, 48 MiB: checkpoints are rare, since each one syncs the file itself; a page that has changed often is written only once
+    // 12,288 pages are 48 MiB: checkpoints are rare, since each one syncs the database file; a page that has changed often is written there once
     connection.exec("pragma wal_autocheckpoint = 12288");
     migrate(connection, path); // the first read opens the log
     if (journal.mode === "wal") files.holdLog();

@@ -132,7 +132,7 @@ export function startThread(
   });
 }
 
-/** A thread that is started when it is first needed, and again after it has ended. */
+/** A thread that is started when it is first needed. If it has ended, it is started again when it is next needed. */
 export interface KeptThread {
   /** Rejects while it cannot be started; the next call tries again. */
   get(): Promise<ThreadHandle>;
