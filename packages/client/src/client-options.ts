@@ -113,7 +113,7 @@ export function parseClientOptions(options: unknown): ClientSettings {
 function variableOf(option: string, variable: string): string {
   const value = process.env[variable]?.trim();
   if (value) return value;
-  throw invalid(option, `there is no ${option}`, `Pass ${option}, or set ${variable}.`);
+  throw invalidClientOption(option, `there is no ${option}`, `Pass ${option}, or set ${variable}.`);
 }
 
 /** The URL without a slash at its end. Secrets and tokens go there, so it must be https, or this machine. */
@@ -134,9 +134,9 @@ function checkBaseUrl(text: string): string {
 }
 
 function invalidBaseUrl(problem: string, remedy: string): WebhookError {
-  return invalid("baseUrl", `the base URL ${problem}`, remedy);
+  return invalidClientOption("baseUrl", `the base URL ${problem}`, remedy);
 }
 
-function invalid(option: string, problem: string, remedy: string): WebhookError {
+function invalidClientOption(option: string, problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "createClient", option });
 }

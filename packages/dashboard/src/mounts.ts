@@ -152,7 +152,7 @@ async function requestOf(
   return new Request(`http://${headers.host ?? "localhost"}${targetPath(url)}`, {
     method,
     headers: given,
-    ...(hasBody && { body: parsed === undefined ? await firstBytes(request) : textOf(parsed) }),
+    ...(hasBody && { body: parsed === undefined ? await firstBytes(request) : unparsedBody(parsed) }),
   });
 }
 
@@ -167,7 +167,7 @@ async function firstBytes(request: IncomingMessage): Promise<Uint8Array<ArrayBuf
   return Buffer.concat(chunks);
 }
 
-function textOf(parsed: unknown): string | Uint8Array<ArrayBuffer> {
+function unparsedBody(parsed: unknown): string | Uint8Array<ArrayBuffer> {
   if (isUint8Array(parsed)) return new Uint8Array(parsed);
   return typeof parsed === "string" ? parsed : JSON.stringify(parsed);
 }

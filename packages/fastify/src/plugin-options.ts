@@ -44,9 +44,12 @@ export function receiverOf(options: WebhookPluginOptions): Receiver {
   const isElsewhere = (name: string) => ![...ownOptions, "receiver", "logger"].includes(name);
   const others = Object.entries(options).filter(([name, value]) => value !== undefined && isElsewhere(name));
   if (others.length > 0)
-    throw invalid(`there is a receiver and also ${others.map(([name]) => `"${name}"`).join(", ")}.`, remedy);
+    throw invalidPluginOption(
+      `there is a receiver and also ${others.map(([name]) => `"${name}"`).join(", ")}.`,
+      remedy,
+    );
   if (typeof receiver.receive !== "function")
-    throw invalid("the receiver has no receive(), so it is not a receiver.", remedy);
+    throw invalidPluginOption("the receiver has no receive(), so it is not a receiver.", remedy);
   parseOptions(where, { logger: processorShape.logger }, { logger: options.logger });
   return receiver;
 }
@@ -57,15 +60,15 @@ const usage =
 function targetOf({ handlers, inbox }: WebhookPluginOptions): Target {
   checkArguments(where, { handlers: [handlers, "a map of handlers"], inbox: [inbox, "an inbox"] }, usage);
   if (handlers !== undefined && inbox !== undefined)
-    throw invalid("there are both handlers and an inbox.", usage);
+    throw invalidPluginOption("there are both handlers and an inbox.", usage);
   if (inbox !== undefined && !isInbox(inbox))
-    throw invalid("the inbox has no put(), so it is not an inbox.", usage);
+    throw invalidPluginOption("the inbox has no put(), so it is not an inbox.", usage);
   const target = handlers ?? inbox;
-  if (target === undefined) throw invalid("there are neither handlers nor an inbox.", usage);
+  if (target === undefined) throw invalidPluginOption("there are neither handlers nor an inbox.", usage);
   return target;
 }
 
 /** The error of a wrong set-up. */
-export function invalid(problem: string, remedy: string): WebhookError {
+export function invalidPluginOption(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", problem, remedy, { where });
 }

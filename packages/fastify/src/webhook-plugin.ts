@@ -10,7 +10,7 @@ import type {
   RouteOptions,
 } from "fastify";
 import fastifyPlugin from "fastify-plugin";
-import { invalid, receiverOf, type WebhookPluginOptions } from "./plugin-options.ts";
+import { invalidPluginOption, receiverOf, type WebhookPluginOptions } from "./plugin-options.ts";
 
 /** Fastify's own options, which it also passes to the plugin. */
 interface RegisterOptions {
@@ -41,7 +41,7 @@ declare module "fastify" {
 async function plugin(app: FastifyInstance, options: WebhookPluginOptions): Promise<void> {
   const { path = "/webhooks", logger = logOf(app), deadlineMs = 25_000 } = options;
   if (!path.startsWith("/"))
-    throw invalid("the path does not begin with a slash.", 'Pass a path such as "/webhooks".');
+    throw invalidPluginOption("the path does not begin with a slash.", 'Pass a path such as "/webhooks".');
   const receiver = receiverOf(logger ? { ...options, logger } : options);
   const mount = `${app.prefix}${path}`;
   // answers before Fastify reads the body, so that no content-type parser runs

@@ -5,20 +5,20 @@ import { Logger as NestLogger } from "@nestjs/common";
 export function nestLogger(bindings: Readonly<Record<string, unknown>> = {}): Logger {
   const nest = new NestLogger("EsimWebhooks");
   const write = (level: "debug" | "log" | "warn") => (fields: object, message: string) =>
-    nest[level](textOf({ ...bindings, ...fields }, message));
+    nest[level](lineText({ ...bindings, ...fields }, message));
   return {
     debug: write("debug"),
     info: write("log"),
     warn: write("warn"),
     error({ err, ...fields }, message) {
-      const text = textOf({ ...bindings, ...fields }, message);
+      const text = lineText({ ...bindings, ...fields }, message);
       nest.error(text, ...(err instanceof Error ? [err.stack] : err === undefined ? [] : [String(err)]));
     },
     child: (more) => nestLogger({ ...bindings, ...more }),
   };
 }
 
-function textOf(fields: object, message: string): string {
+function lineText(fields: object, message: string): string {
   if (Object.keys(fields).length === 0) return message;
   return `${message} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? value.stack : value))}`;
 }

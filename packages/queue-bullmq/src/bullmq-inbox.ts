@@ -9,7 +9,7 @@ import { createAdminRole } from "./admin/admin-role.ts";
 import { mostStacks } from "./admin/history.ts";
 import { type BullmqInboxOptions, defaultEventJobOptions, readInboxOptions } from "./inbox-settings.ts";
 import { addProbe, makeAddsAtomic } from "./redis/atomic-add.ts";
-import { openQueue, placeOf, waitUntilConnected } from "./redis/connection.ts";
+import { openQueue, queuePlace, waitUntilConnected } from "./redis/connection.ts";
 import { explained } from "./redis/errors.ts";
 import { createMinutes } from "./redis/minutes.ts";
 import { createNotes } from "./redis/notes.ts";
@@ -138,7 +138,7 @@ export function bullmqInbox(
       ordered: false,
       retentionMs,
     },
-    place: placeOf(queue),
+    place: queuePlace(queue),
     ready: () => run(tryOut),
     put,
     ...admin,

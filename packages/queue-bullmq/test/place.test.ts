@@ -1,6 +1,6 @@
 import { Cluster, Redis } from "ioredis";
 import { expect, it } from "vitest";
-import { placeOf } from "../src/redis/connection.ts";
+import { queuePlace } from "../src/redis/connection.ts";
 import type { BullmqQueue } from "../src/redis/queue.ts";
 
 const lazy = { lazyConnect: true, password: "hidden" };
@@ -28,5 +28,5 @@ it.each<[string, object | undefined, string]>([
   ["no options", undefined, "Redis at localhost:6379"],
 ])("says where the queue is, without user and password: %s", (_, connection, place) => {
   const queue = { name: "events", opts: { prefix: "bull", connection } } as unknown as BullmqQueue;
-  expect(placeOf(queue)).toBe(`the queue events on ${place}`);
+  expect(queuePlace(queue)).toBe(`the queue events on ${place}`);
 });

@@ -97,6 +97,6 @@ function refusedDatabase(name: string, database: number | undefined, cause: Erro
 }
 
 /** The server of a client, for people, without user and password. Undefined if the client does not reveal it. */
-export function placeOf({ options = {}, nodes }: RedisClient): string | undefined {
+export function serverPlace({ options = {}, nodes }: RedisClient): string | undefined {
   return nodes === undefined ? redisText(options) : "a Redis Cluster";
 }

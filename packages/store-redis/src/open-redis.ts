@@ -7,7 +7,7 @@ import {
   withMethods,
 } from "@esim-webhooks/core/engine";
 import * as z from "zod/mini";
-import { openClient, placeOf, type RedisClient } from "./client.ts";
+import { openClient, type RedisClient, serverPlace } from "./client.ts";
 import { areOnOneServer, createCommands, gatherOperations } from "./commands.ts";
 import { explained } from "./errors.ts";
 import { createEvictionCheck } from "./eviction.ts";
@@ -167,7 +167,7 @@ export function openRedis(
     return answer instanceof Error ? guard.runUnchecked(async () => rethrow(answer)) : answer;
   }
 
-  const server = placeOf(client);
+  const server = serverPlace(client);
   return {
     place: server && `${server}, keys ${keyPrefix}*`,
     ready: () =>

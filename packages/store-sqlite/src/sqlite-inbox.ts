@@ -169,7 +169,7 @@ export function sqliteInbox(options: SqliteInboxOptions): SqliteInbox {
         columns: listed,
         filter,
         limit,
-        after: placeOf(cursor),
+        after: cursorPlace(cursor),
       });
       return {
         rows: rows.map(inboxRow),
@@ -244,8 +244,8 @@ function settlingOf(settlement: Settlement): Settling {
 }
 
 /** Throws `invalid_input` for a cursor of another kind of inbox, too: one of Postgres has microseconds. */
-function placeOf(cursor: string | undefined): ListInput["after"] {
+function cursorPlace(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
   const { receivedAt, source, id } = readCursor(cursor);
-  return /^-?\d{1,15}$/.test(receivedAt) ? { source, id, receivedAt: Number(receivedAt) } : placeOf("");
+  return /^-?\d{1,15}$/.test(receivedAt) ? { source, id, receivedAt: Number(receivedAt) } : cursorPlace("");
 }

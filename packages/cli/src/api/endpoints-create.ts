@@ -23,7 +23,7 @@ import { maskedRecord } from "./shown-record.ts";
 export async function createEndpoint(this: CliContext, flags: CreateFlags, url: string): Promise<void> {
   endpointUrl(url);
   await withApiToWrite(this, flags, async (api, setUp) => {
-    const place = await placeOf(this.process, flags, setUp);
+    const place = await keyStorePlace(this.process, flags, setUp);
     const stop = stopSignal(this);
     const made = await register(api, flags, url, stop.signal)
       .then((endpoint) => keep(place, endpoint))
@@ -37,7 +37,7 @@ export async function createEndpoint(this: CliContext, flags: CreateFlags, url: 
 }
 
 /** The place for the secret; undefined if it is printed. Throws `invalid_usage` without a place, and as `existingKeyFile`. */
-async function placeOf(
+async function keyStorePlace(
   { cwd }: CliProcess,
   { keyFile, printSecret }: CreateFlags,
   { secret, secretFrom, environment }: SetUp,

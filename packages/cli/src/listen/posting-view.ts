@@ -39,7 +39,7 @@ export function printPosting(posting: Posting, output: Output, flags: PostingFla
     output.style("dim", new Date().toTimeString().slice(0, 8)),
     output.style(
       colour,
-      `${mark} ${(result === undefined ? `no ${missingOf(delivery)}` : textOf(result)).padEnd(18)}`,
+      `${mark} ${(result === undefined ? `no ${missingOf(delivery)}` : answerText(result)).padEnd(18)}`,
     ),
     printable(shortened(type ?? "")),
     printable(shortened(id ?? "")),
@@ -61,7 +61,7 @@ function missingOf({ eventId }: WebhookDelivery): "id" | "body" {
   return eventId === null || !idPattern.test(eventId) ? "id" : "body";
 }
 
-function textOf(result: Answer | NoAnswer): string {
+function answerText(result: Answer | NoAnswer): string {
   if (!("status" in result)) return result.reason === "late" ? "no answer in time" : "connection broken";
   return [result.status, codeOf(result) ?? []].flat().join(" ");
 }

@@ -24,7 +24,7 @@ export function checkRequest<Request>(
     return parseWith(schema, request);
   } catch (error) {
     if (!(error instanceof $ZodError)) throw error;
-    throw invalidRequest(name, error.issues.map(textOf).join("; "), remedyFor(error.issues));
+    throw invalidRequest(name, error.issues.map(issueText).join("; "), remedyFor(error.issues));
   }
 }
 
@@ -34,7 +34,7 @@ export function invalidRequest(name: string, problem: string, remedy: string): A
 
 type Issue = z.core.$ZodIssue;
 
-function textOf(issue: Issue): string {
+function issueText(issue: Issue): string {
   const place = issue.path.join(".");
   if (issue.code !== "unrecognized_keys")
     return place === "" ? issue.message : `"${place}": ${issue.message}`;

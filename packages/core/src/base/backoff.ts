@@ -17,9 +17,8 @@ export type Backoff = (attempt: number) => number;
 const longestPauseMs = 86_400_000;
 
 /**
- * Makes a function that limits a pause, in ms, to a day: an event that is due years from now appears in no health check. If the value is not a
- * number from 0, `otherwise` returns the pause. The first wrong value is logged.
- * @param source what gives the pauses, for the log line
+ * Makes a function that limits a pause that `source` gives, in ms, to a day: an event that is due years from now appears in no health check. If
+ * the value is not a number from 0, `otherwise` returns the pause. The first wrong value is logged.
  */
 export function limitPauses(
   source: string,

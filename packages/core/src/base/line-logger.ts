@@ -76,7 +76,7 @@ export function prettyLine(style: LineStyle): LineOf {
     const notes = [
       ...(source === undefined || source === "default" ? [] : [source]),
       ...Object.entries(rest).map(([name, value]) =>
-        name === "key" || name === "reason" ? value : `${name} ${textOf(name, value)}`,
+        name === "key" || name === "reason" ? value : `${name} ${fieldText(name, value)}`,
       ),
       ...(Array.isArray(issues) ? [`wrong: ${issues.join(", ")}`] : []),
       ...(typeof durationMs === "number" ? [`${Math.round(durationMs)} ms`] : []),
@@ -97,7 +97,7 @@ function shownText(text: unknown): string {
   return printable(maskSecrets(String(text)));
 }
 
-function textOf(name: string, value: unknown): string {
+function fieldText(name: string, value: unknown): string {
   return typeof value === "object" ? printableJson(value, shownValue) : String(shownValue(name, value));
 }
 

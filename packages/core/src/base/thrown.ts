@@ -22,11 +22,11 @@ export function describeThrown(thrown: unknown): Thrown {
   const message = readThrown(thrown, "message");
   const isError = isInstance(thrown, Error) || (isObject(thrown) && typeof message === "string");
   if (!isError) {
-    const text = textOf(thrown) ?? unconvertible;
+    const text = thrownText(thrown) ?? unconvertible;
     return { isError, name: "", message: text, text, stack: "", cause: undefined };
   }
-  const shown = (message === undefined ? undefined : textOf(message)) ?? unreadable;
-  const name = textOf(readThrown(thrown, "name") ?? "") || "Error";
+  const shown = (message === undefined ? undefined : thrownText(message)) ?? unreadable;
+  const name = thrownText(readThrown(thrown, "name") ?? "") || "Error";
   const stack = readThrown(thrown, "stack");
   return {
     isError,
@@ -75,7 +75,7 @@ function isObject(value: unknown): value is object {
 }
 
 /** Returns a value as text that every database can store. Undefined if it cannot be converted. */
-function textOf(value: unknown): string | undefined {
+function thrownText(value: unknown): string | undefined {
   try {
     const text = typeof value === "function" ? `function ${value.name}` : String(value);
     return text.replaceAll("\0", "\uFFFD").toWellFormed();

@@ -91,7 +91,7 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
 
   function check(given: WebhookEvent): Parsed<Data> {
     const issues = eventIssues(given ?? {});
-    if (issues.length > 0) return invalid(hasType(given) ? given.type : null, issues);
+    if (issues.length > 0) return invalidEvent(hasType(given) ? given.type : null, issues);
     const { id, type, timestamp, data, extra } = given;
     const kept = extra === undefined ? {} : { extra };
     const schema = byType.get(type);
@@ -110,7 +110,7 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
           ? { ...readIssue(issue, data), isFixedText: true as const }
           : readIssue(issue, data),
       );
-      return Object.assign(new Sent(data), invalid(type, issues));
+      return Object.assign(new Sent(data), invalidEvent(type, issues));
     }
     const event = { id, type, timestamp, data: result.value, ...kept } as EventOf<Data>;
     return new Known(event, data);
@@ -118,7 +118,7 @@ export function catalogOf<Data>(schemas: SchemasOf<Data>, fixed: ReadonlySet<unk
 
   function parse(id: string, body: Uint8Array, encoding?: string): Parsed<Data> {
     const decoded = decode(body, encoding);
-    if ("issue" in decoded) return invalid(null, [fixedIssue("", decoded.issue)]);
+    if ("issue" in decoded) return invalidEvent(null, [fixedIssue("", decoded.issue)]);
     return check(eventOf(id, isObject(decoded.json) ? decoded.json : {}));
   }
 
@@ -159,7 +159,7 @@ export function sentData(parsed: { readonly event: { readonly data: unknown } | 
   return Sent.dataOf(parsed) ?? parsed.event?.data;
 }
 
-function invalid(type: string | null, issues: readonly Issue[]): Extract<Parsed, { kind: "invalid" }> {
+function invalidEvent(type: string | null, issues: readonly Issue[]): Extract<Parsed, { kind: "invalid" }> {
   return { kind: "invalid", type, event: null, issues };
 }
 

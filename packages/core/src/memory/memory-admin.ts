@@ -119,7 +119,7 @@ export function createMemoryAdmin(
     },
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
-      const from = cursor === undefined ? undefined : placeOf(cursor);
+      const from = cursor === undefined ? undefined : cursorPlace(cursor);
       const rows = matching(filter)
         .filter((row) => from === undefined || compare(row, from) < 0)
         .sort((a, b) => compare(b, a));
@@ -210,10 +210,10 @@ export function createMemoryAdmin(
 }
 
 /** Reads a cursor. Throws `invalid_input`, also for one that another kind of inbox wrote. */
-function placeOf(cursor: string): ListPlace {
+function cursorPlace(cursor: string): ListPlace {
   const place = readCursor(cursor);
   const receivedAt = new Date(place.receivedAt);
-  return Number.isNaN(receivedAt.getTime()) ? placeOf("") : { ...place, receivedAt };
+  return Number.isNaN(receivedAt.getTime()) ? cursorPlace("") : { ...place, receivedAt };
 }
 
 /** The history of a row with a step of an operator. */

@@ -114,13 +114,13 @@ function isText(value: unknown): value is string {
 function fieldsOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Readonly<Record<string, unknown>>;
-  throw invalid(`${what} is not an object, so it is not an encoded entry.`);
+  throw invalidEntry(`${what} is not an object, so it is not an encoded entry.`);
 }
 
 function refuse(field: string, expected: string): never {
-  throw invalid(`An encoded entry has a wrong ${field}: expected ${expected}.`);
+  throw invalidEntry(`An encoded entry has a wrong ${field}: expected ${expected}.`);
 }
 
-function invalid(problem: string): WebhookError {
+function invalidEntry(problem: string): WebhookError {
   return new WebhookError("invalid_input", problem, "Pass the value that encodeEntry returned, unchanged.");
 }

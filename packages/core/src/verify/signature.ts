@@ -102,25 +102,25 @@ export function readVerifyOptions(options: VerifyOptions = noOptions): {
   readonly tolerance: Tolerance;
 } {
   if (typeof options !== "object" || options === null) {
-    throw invalid("the options are not an object", "Pass them by name: { at, toleranceSeconds }.");
+    throw invalidInput("the options are not an object", "Pass them by name: { at, toleranceSeconds }.");
   }
   for (const name in options) {
     if (name === "at" || name === "toleranceSeconds") continue;
-    throw invalid(`there is no option "${name}"`, "There are: at, toleranceSeconds.");
+    throw invalidInput(`there is no option "${name}"`, "There are: at, toleranceSeconds.");
   }
   const { at } = options;
   const atMs = at === undefined ? Date.now() : at instanceof Date ? at.getTime() : Number.NaN;
   if (Number.isNaN(atMs)) {
-    throw invalid('"at" is not a valid Date', "Pass the time at which the delivery was received.");
+    throw invalidInput('"at" is not a valid Date', "Pass the time at which the delivery was received.");
   }
   const tolerance = toleranceOf(options.toleranceSeconds);
   if (tolerance === undefined) {
-    throw invalid(`"toleranceSeconds": ${toleranceForm}`, "Leave it out for 300.");
+    throw invalidInput(`"toleranceSeconds": ${toleranceForm}`, "Leave it out for 300.");
   }
   return { atMs, tolerance };
 }
 
-function invalid(problem: string, remedy: string): WebhookError {
+function invalidInput(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy, { where: "verify" });
 }
 

@@ -95,7 +95,7 @@ export async function writeSecret(
   } catch (cause) {
     throw new WebhookError(
       WebhookError.is(cause) ? (cause.code as CoreErrorCode) : "store_unavailable",
-      `The new secret could not be stored. ${textOf(cause)}`,
+      `The new secret could not be stored. ${failureText(cause)}`,
       "Fix the key store, and run this again soon: the same call may show the secret once more.",
       { cause },
     );
@@ -103,10 +103,10 @@ export async function writeSecret(
 }
 
 function notYetStored(error: unknown, until: string): string {
-  return `The new secret is not stored yet, so receivers answer 503 to deliveries that are signed with it, and the service sends them again later. ${textOf(error)} Fix the key store: storing the secret is tried again every second, until ${until}.`;
+  return `The new secret is not stored yet, so receivers answer 503 to deliveries that are signed with it, and the service sends them again later. ${failureText(error)} Fix the key store: storing the secret is tried again every second, until ${until}.`;
 }
 
-function textOf(error: unknown): string {
+function failureText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -55,7 +55,10 @@ const shape: OptionsShape<RotateSettings> = {
 export function parseRotateOptions(caller: string, options: unknown): RotateSettings {
   const settings = parseOptions(caller, shape, options);
   if (settings.reconcile !== undefined && settings.state === undefined) {
-    throw invalid(`${caller}: reconcile needs state`, "Pass the state store that reconcile is given.");
+    throw invalidRotateOption(
+      `${caller}: reconcile needs state`,
+      "Pass the state store that reconcile is given.",
+    );
   }
   return settings;
 }
@@ -69,21 +72,21 @@ export function checkRotateArguments(
 ): asserts keyStore is KeyStore {
   checkClient(caller, api, "webhooks");
   if (typeof endpointReference !== "string" || endpointReference === "") {
-    throw invalid(
+    throw invalidRotateOption(
       `${caller}: there is no endpoint reference`,
       "Pass the endpoint's webhookEndpointReference: api.webhooks.list() shows it.",
     );
   }
   const { read, write } = (keyStore ?? {}) as Partial<KeyStore>;
   if (typeof read !== "function" || typeof write !== "function") {
-    throw invalid(
+    throw invalidRotateOption(
       `${caller}: this key source cannot be changed`,
       "Pass a key store: fileKeySource(path) or stateKeySource(stateStore), which the receivers read, too.",
     );
   }
 }
 
-function invalid(problem: string, remedy: string): WebhookError {
+function invalidRotateOption(problem: string, remedy: string): WebhookError {
   return new WebhookError("invalid_option", `${problem}.`, remedy);
 }
 

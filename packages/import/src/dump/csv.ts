@@ -68,7 +68,7 @@ export function createCsvReader(
       records.fault("too_large", `longer than ${maxRecordBytes} bytes`, { offset, line });
       return;
     }
-    const text = textOf(bytes);
+    const text = utf8Text(bytes);
     if (/^\0*$/.test(text) || (isNamed && separatorLine.test(text))) return;
     header ??= text;
     if (text === header) return; // the header occurs again where files were joined
@@ -104,7 +104,7 @@ export function createCsvReader(
       records.fault("not_a_record", "cut: bytes after it are missing", {
         offset,
         line,
-        text: bytes && textOf(bytes),
+        text: bytes && utf8Text(bytes),
       });
     },
     end() {
@@ -116,7 +116,7 @@ export function createCsvReader(
 }
 
 /** The text of a row, without the CR of a CRLF, and without the byte order mark of a joined file. */
-function textOf(bytes: Buffer): string {
+function utf8Text(bytes: Buffer): string {
   let end = bytes.byteLength;
   while (bytes[end - 1] === 0x0d) end--;
   return bytes.toString("utf8", 0, end).replace(/^\ufeff/, "");

@@ -60,9 +60,9 @@ export function createClassifier<Item>(
 
   return (raw) => {
     const { position } = raw;
-    if ("fault" in raw) return refused(raw, raw, invalid(raw));
+    if ("fault" in raw) return refused(raw, raw, invalidRecord(raw));
     const read = readRecord(raw.value);
-    if ("fault" in read) return refused(raw, read, invalid(read));
+    if ("fault" in read) return refused(raw, read, invalidRecord(read));
     const { type, occurredMs } = read;
     const status = statusOf(read);
     if (!passes(read)) return { ...filteredOut, position, id: read.id, type, occurredMs, status };
@@ -83,7 +83,7 @@ function statusOf(event: RecordedEvent | RecordFault): string | null {
   return typeof status === "string" ? status : null;
 }
 
-function invalid({ fault: code, reason }: RecordFault): Verdict {
+function invalidRecord({ fault: code, reason }: RecordFault): Verdict {
   return { fate: "invalid", code, reason };
 }
 

@@ -115,7 +115,7 @@ function isUnreachable({ code }: NodeJS.ErrnoException): boolean {
 }
 
 /** The queue and its server, for people, without user and password. */
-export function placeOf({ name, opts: { prefix = "bull", connection = {} } }: BullmqQueue): string {
+export function queuePlace({ name, opts: { prefix = "bull", connection = {} } }: BullmqQueue): string {
   const withPrefix = prefix === "bull" ? "" : ` with the prefix ${prefix}`;
   return `the queue ${name}${withPrefix} on ${serverOf(connection)}`;
 }

@@ -32,7 +32,7 @@ export function createApi(
 ): Hono<Environment> {
   const operations = new OpenAPIHono<Environment>({
     defaultHook: (read) => {
-      if (!read.success) throw invalid(read.error);
+      if (!read.success) throw invalidCall(read.error);
     },
   });
   const keys = createIdempotencyKeys(service);
@@ -101,7 +101,7 @@ function addOtherMethods(app: OpenAPIHono<Environment>): void {
   }
 }
 
-function invalid(error: z.ZodError): Refused {
+function invalidCall(error: z.ZodError): Refused {
   return new Refused("invalid", `${problemsOf(error)}. Correct it.`);
 }
 

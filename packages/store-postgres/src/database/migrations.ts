@@ -59,7 +59,9 @@ interface Recorded {
  * events, build them first, with `create index concurrently`.
  */
 export function postgresMigrations(schema = "esim_webhooks"): readonly string[] {
-  return migrations.map((migration, index) => inSchema(schema, textOf(statementsToRun(migration, index))));
+  return migrations.map((migration, index) =>
+    inSchema(schema, statementsText(statementsToRun(migration, index))),
+  );
 }
 
 /** All statements of a migration, for the default schema. */
@@ -68,7 +70,7 @@ function statementsOf(migration: Migration): readonly string[] {
   return migration.indexes.map((index) => `create index if not exists ${index}`);
 }
 
-function textOf(statements: readonly string[]): string {
+function statementsText(statements: readonly string[]): string {
   return statements.map((statement) => `${statement};\n`).join("\n");
 }
 
@@ -85,7 +87,7 @@ export function inSchema(schema: string, text: string): string {
 /** The SHA-256 of a migration's text, cut to 16 digits. The schema records it; a version whose migration has another text refuses the schema. */
 export function idOf(migration: Migration): string {
   return createHash("sha256")
-    .update(textOf(statementsOf(migration)))
+    .update(statementsText(statementsOf(migration)))
     .digest("hex")
     .slice(0, 16);
 }

@@ -110,7 +110,10 @@ interface Address extends ServerAddress {
 }
 
 /** The server, the database and the schema, for people, without user and password. */
-export function placeOf<Database>({ url, pool, kysely }: DatabaseOptions<Database>, schema: string): string {
+export function schemaPlace<Database>(
+  { url, pool, kysely }: DatabaseOptions<Database>,
+  schema: string,
+): string {
   if (kysely !== undefined) return `Postgres, by a kysely instance, schema ${schema}`;
   const { connectionString = url, ...parts }: Address = pool?.options ?? {};
   const address = connectionString === undefined ? addressText(parts) : hostIn(connectionString);

@@ -18,7 +18,7 @@ import {
   type OpenPool,
   openPool,
   type Pool,
-  placeOf,
+  schemaPlace,
   withoutPlugins,
 } from "./open-pool.ts";
 import {
@@ -111,7 +111,7 @@ export function openPostgres<Database>(
     runStatement: (statement) =>
       guard.run((signal) => onOne(signal, (own) => commitStatement(own, statement))),
     isDurable: () => durable,
-    place: placeOf(options, schema),
+    place: schemaPlace(options, schema),
     migrate: () => guard.runUnchecked(() => migrate(ours, tables, logger)),
     now: () => guard.runUnready((signal) => onOne(signal, ({ connection }) => timeOf(connection))),
     close: () => guard.close(close),

@@ -33,7 +33,7 @@ interface Recorded {
 }
 
 /** All of a migration as SQL. */
-function textOf(migration: Migration): string {
+function migrationText(migration: Migration): string {
   const all =
     "statements" in migration
       ? migration.statements
@@ -43,7 +43,7 @@ function textOf(migration: Migration): string {
 
 /** The SHA-256 of a migration's text, cut to 16 digits. The file records it; a version whose migration has another text refuses the file. */
 export function idOf(migration: Migration): string {
-  return createHash("sha256").update(textOf(migration)).digest("hex").slice(0, 16);
+  return createHash("sha256").update(migrationText(migration)).digest("hex").slice(0, 16);
 }
 
 /**
@@ -72,7 +72,7 @@ export function migrate(
 }
 
 function run(tx: Transaction, migration: Migration, number: number): void {
-  execAddingColumns(tx, textOf(migration));
+  execAddingColumns(tx, migrationText(migration));
   tx.run(
     "insert into esim_webhooks_migration (number, id, oldest, version, applied_at) values (?, ?, ?, ?, ?)",
     ...[number, idOf(migration), migration.oldest, packageVersion, tx.nowMs],

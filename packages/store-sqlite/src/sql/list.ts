@@ -47,10 +47,10 @@ export function list(connection: Connection, input: ListInput): ListedRows {
   if (few !== undefined) return listFew(connection, few, input);
   const { found, end } = search(connection, searched(filter), { ...input, limit: limit + 1 });
   const rows = found.slice(0, limit);
-  return { rows, next: found.length > limit ? placeOf(rows.at(-1)) : end };
+  return { rows, next: found.length > limit ? rowPlace(rows.at(-1)) : end };
 }
 
-function placeOf(row: EventRow | undefined): Place | undefined {
+function rowPlace(row: EventRow | undefined): Place | undefined {
   return row && { receivedAt: row.received_at as number, id: row.id, source: row.source };
 }
 
@@ -157,7 +157,7 @@ function listFew(
     limit + 1,
   );
   const rows = matched.slice(0, limit);
-  return { rows, next: matched.length > limit ? placeOf(rows.at(-1)) : undefined };
+  return { rows, next: matched.length > limit ? rowPlace(rows.at(-1)) : undefined };
 }
 
 function laterThan({ receivedAt, id, source }: Place): Condition {
