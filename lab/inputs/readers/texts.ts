@@ -153,8 +153,8 @@ const cursor = reader({
   prepare: ([text = "", form = ""]) =>
     form === "raw" ? textOf(text) : Buffer.from(text, "latin1").toString("base64url"),
   call(cursor) {
-    const place = readCursor(cursor);
-    if (JSON.stringify(readCursor(writeCursor(place))) !== JSON.stringify(place))
+    const place = readCursor(cursor, () => true);
+    if (JSON.stringify(readCursor(writeCursor(place), () => true)) !== JSON.stringify(place))
       throw new Error("a cursor is not read as it was written");
     return inbox.list({}, { cursor });
   },

@@ -243,9 +243,8 @@ function settlingOf(settlement: Settlement): Settling {
   return state === "given_back" && settlement.started ? { ...lease, started: true } : lease;
 }
 
-/** Throws `invalid_input` for a cursor of another kind of inbox, too: one of Postgres has microseconds. */
 function cursorPlace(cursor: string | undefined): ListInput["after"] {
   if (cursor === undefined) return undefined;
-  const { receivedAt, source, id } = readCursor(cursor);
-  return /^-?\d{1,15}$/.test(receivedAt) ? { source, id, receivedAt: Number(receivedAt) } : cursorPlace("");
+  const { receivedAt, source, id } = readCursor(cursor, (ms) => /^-?\d{1,15}$/.test(ms));
+  return { source, id, receivedAt: Number(receivedAt) };
 }

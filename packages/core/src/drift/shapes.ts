@@ -5,7 +5,7 @@ import { type JsonTypes, jsonTypeOf } from "./json-type.ts";
 /** Field → JSON types, with folded names. */
 export type Fields = ReadonlyMap<string, JsonTypes>;
 
-/** What this process has seen of a type and not yet written. */
+/** The part of a type that this process has seen and not yet written. */
 export interface Unwritten {
   /** How many events there were. */
   readonly seen: number;

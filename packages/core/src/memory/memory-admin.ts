@@ -119,7 +119,9 @@ export function createMemoryAdmin(
     },
     count: (filter, most) => Math.min(most, matching(filter).length),
     list(filter, limit, cursor) {
-      const from = cursor === undefined ? undefined : cursorPlace(cursor);
+      const after =
+        cursor === undefined ? undefined : readCursor(cursor, (time) => !Number.isNaN(Date.parse(time)));
+      const from = after && { ...after, receivedAt: new Date(after.receivedAt) };
       const rows = matching(filter)
         .filter((row) => from === undefined || compare(row, from) < 0)
         .sort((a, b) => compare(b, a));
@@ -207,13 +209,6 @@ export function createMemoryAdmin(
       return erased;
     },
   };
-}
-
-/** Reads a cursor. Throws `invalid_input`, also for one that another kind of inbox wrote. */
-function cursorPlace(cursor: string): ListPlace {
-  const place = readCursor(cursor);
-  const receivedAt = new Date(place.receivedAt);
-  return Number.isNaN(receivedAt.getTime()) ? cursorPlace("") : { ...place, receivedAt };
 }
 
 /** The history of a row with a step of an operator. */

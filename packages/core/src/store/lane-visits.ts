@@ -19,6 +19,7 @@ export interface LaneVisits {
   note(options: TakeOptions, visit: LaneVisit | undefined): void;
 }
 
+/** Its times are those of `performance.now()`, in ms. */
 interface Place {
   readonly after: string;
   readonly foundAt: number;

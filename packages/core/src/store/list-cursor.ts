@@ -12,11 +12,16 @@ export function writeCursor({ receivedAt, source, id }: ListCursor): string {
   return Buffer.from(JSON.stringify({ receivedAt, source, id })).toString("base64url");
 }
 
-/** Reads a cursor. Throws `invalid_input` for a text that `writeCursor` did not write. */
-export function readCursor(text: string): ListCursor {
+/**
+ * Reads a cursor. Throws `invalid_input` for a text that `writeCursor` did not write, and for a cursor of another kind of inbox.
+ * @param text the cursor
+ * @param isTime says whether a text is a time in the form that this inbox writes
+ */
+export function readCursor(text: string, isTime: (receivedAt: string) => boolean): ListCursor {
   try {
     const { receivedAt, source, id } = JSON.parse(Buffer.from(text, "base64url").toString()) as ListCursor;
-    if ([receivedAt, source, id].every((part) => typeof part === "string")) return { receivedAt, source, id };
+    const isCursor = [receivedAt, source, id].every((part) => typeof part === "string");
+    if (isCursor && isTime(receivedAt)) return { receivedAt, source, id };
   } catch {
     // not JSON: refused below
   }

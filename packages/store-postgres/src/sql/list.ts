@@ -41,7 +41,8 @@ export async function list(
   limit: number,
   cursor: string | undefined,
 ): Promise<InboxPage> {
-  const after = cursor === undefined ? undefined : readPlace(cursor);
+  const after =
+    cursor === undefined ? undefined : readCursor(cursor, (micros) => /^-?\d{1,18}$/.test(micros));
   await planByIndexes(db);
   const floor = await floorOf(db, tables, filter, after);
   const isReached =
@@ -176,10 +177,4 @@ function doneParts(
 
 function timeOf(micros: string): RawBuilder<Date> {
   return sql<Date>`(timestamptz 'epoch' + ${micros}::float8 * interval '1 microsecond')`;
-}
-
-/** Reads a cursor. Throws `invalid_input` also if its time is no number, as in a cursor of `memoryInbox`. */
-function readPlace(cursor: string): ListCursor {
-  const place = readCursor(cursor);
-  return /^-?\d{1,18}$/.test(place.receivedAt) ? place : readCursor("");
 }
