@@ -155,7 +155,7 @@ export async function purge(this: CliContext, flags: PurgeFlags): Promise<void> 
   checkConfirmable(this, "purge", flags);
   await withInbox(this, flags, async ({ inbox, where }) => {
     if (!hasRole(inbox, "queue")) throw missingRole("queue", where);
-    const expiredBy = new Date(this.now());
+    const expiredBy = new Date(await storeTimeMs(inbox, this.now()));
     const ended = (state: InboxState, most: number) => inbox.count({ state, expiredBy }, most);
     await perform(this, flags, {
       name: "purge",

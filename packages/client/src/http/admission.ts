@@ -91,9 +91,9 @@ async function slotFor(
     }
     throw new ApiError(
       "limiter_failed",
-      "the limiter threw, and nothing was sent.",
+      run.attempts === 0 ? "the limiter threw, and nothing was sent." : "the limiter threw before a retry.",
       "See the cause; a limiter or budget that cannot reach its store should count alone.",
-      { where: operation.name, idempotencyKey: operation.idempotencyKey, cause },
+      { where: operation.name, idempotencyKey: operation.idempotencyKey, attempts: run.attempts, cause },
     );
   }
 }

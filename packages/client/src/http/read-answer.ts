@@ -11,11 +11,12 @@ export function readAnswer<T>(
   answer: Answered | undefined,
   read: (json: unknown) => T,
 ): T {
-  const details = { status: answer?.status, idempotencyKey: operation.idempotencyKey, attempts };
+  const { name: where, idempotencyKey } = operation;
+  const details = { where, status: answer?.status, idempotencyKey, attempts };
   const body = answer?.body ?? { kind: "empty" };
 
   function unreadable(shape: string): ApiError {
-    const problem = `${operation.name}: the service answered ${answer?.status} with ${shape}.`;
+    const problem = `the service answered ${answer?.status} with ${shape}.`;
     const repeat = operation.isHarmless ? "" : ` ${repeatSafely(operation)}`;
     const remedy = `Check the base URL, and whether a proxy answers in place of the service.${repeat}`;
     return new ApiError("unreadable_answer", problem, remedy, details);
@@ -27,13 +28,13 @@ export function readAnswer<T>(
   try {
     return read(body.kind === "json" ? body.value : undefined);
   } catch (error) {
-    if (error instanceof ApiError) throw error;
+    if (error instanceof ApiError) throw new ApiError(error.code, error.problem, error.remedy, details);
     if (body.kind === "empty") throw unreadable("an empty body");
     throw new ApiError(
       "unexpected_answer",
       `the answer does not have the form it should have${issuesOf(error)}.`,
       readOtherwise(operation),
-      { where: operation.name, ...details },
+      details,
     );
   }
 }

@@ -172,7 +172,7 @@ export function webhooks(caller: Caller): Webhooks {
       return caller.call(
         { name, method: "POST", path: "/management/webhooks", body },
         options,
-        readSecret(name, shownEndpoint(text)),
+        readSecret(shownEndpoint(text)),
       );
     },
     list: (options) => listingOf(caller, "webhooks.list", "/management/webhooks", endpoint, options),
@@ -180,7 +180,7 @@ export function webhooks(caller: Caller): Webhooks {
       const name = "webhooks.rotateSecret";
       const at = path`/management/webhooks/${reference}/rotate-secret`;
       const shown = shownEndpoint(orElse(text, reference)); // the reference is known even if the answer lacks it
-      return caller.call({ name, method: "POST", path: at }, options, readSecret(name, shown));
+      return caller.call({ name, method: "POST", path: at }, options, readSecret(shown));
     },
     async delete(reference, options) {
       const at = path`/management/webhooks/${reference}`;
@@ -200,10 +200,7 @@ export function webhooks(caller: Caller): Webhooks {
   };
 }
 
-function readSecret(
-  name: string,
-  schema: z.ZodMiniType<ShownEndpoint>,
-): (json: unknown) => EndpointWithSecret {
+function readSecret(schema: z.ZodMiniType<ShownEndpoint>): (json: unknown) => EndpointWithSecret {
   const read = dataOf(schema);
   return (json) => {
     const shown = read(json);
@@ -215,7 +212,6 @@ function readSecret(
       "secret_not_shown",
       "it was done, and the answer does not show the secret.",
       `Rotate it: webhooks.rotateSecret(${JSON.stringify(shown.webhookEndpointReference)}), with a new key.`,
-      { where: name },
     );
   };
 }

@@ -6,7 +6,7 @@ import {
   type Priority,
 } from "@esim-webhooks/client";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type FakeClock, fakeClock } from "../fake-clock.ts";
 import { scriptedClient } from "../scripted-client.ts";
 
@@ -292,5 +292,14 @@ describe("a budget that processes share", () => {
       cause: { message: "no Redis" },
     });
     expect(service.seen).toEqual([]);
+  });
+
+  it("fails a call when it throws before a retry, and says how often the request was sent", async () => {
+    const clock = fakeClock();
+    const slot = { answered() {}, givenUp() {} };
+    const take = vi.fn().mockResolvedValueOnce(slot).mockRejectedValue(new Error("no Redis"));
+    const limiter = createLimiter({ clock, budget: { take } });
+    const { api } = scriptedClient([{ answer: 503 }], { clock, limiter });
+    await expect(clock.run(api.client.get())).rejects.toMatchObject({ code: "limiter_failed", attempts: 1 });
   });
 });

@@ -55,7 +55,7 @@ export const inboxPauses: readonly InboxScenario[] = [
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
-        const until = new Date(Date.now() + 400);
+        const until = new Date(Date.now() + 1000);
         await inbox.pause({ reason, until });
         await stored(inbox, events.entry("a"));
         await events.takeInTime(inbox);

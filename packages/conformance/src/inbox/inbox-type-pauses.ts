@@ -195,7 +195,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
           { catalog },
           async () => {
             if (handled.length === 0) return false;
-            if (!isReplaced) await events.pauseAll(new Date(Date.now() + 100));
+            if (!isReplaced) await events.pauseAll(new Date(Date.now() + 1000));
             isReplaced = true;
             return (await inbox.get(events.entry("a")))?.state === "done";
           },

@@ -23,7 +23,7 @@ export function isForgotten({ keyedAt }: IdempotentCall, nowMs: number): boolean
   return dateTimeMs(keyedAt) < nowMs - idempotencyKeyLifetimeMs;
 }
 
-/** The longest time for a call with all its attempts, in ms: the limit in a rotation, and the client's default. */
+/** The longest time for a call that answers with a new secret, with all its attempts, in ms. The client's own limit may be longer. */
 export const callMs: number = 2 * 60_000;
 /** For how long storing a new secret is tried, in ms. */
 export const storeSecretMs: number = 4 * 60_000;

@@ -14,6 +14,7 @@ import { hasGotKey, storedSecret, withKey, withoutEndedKeys } from "../change/en
 import {
   arrivalUntil,
   type CallingRun,
+  callMs,
   freshIdempotencyKey,
   holdingOff,
   type IdempotentCall,
@@ -72,7 +73,10 @@ export function createStep<Run extends CreationRun, Kind extends Alone | InPlace
     }
     let made: EndpointWithSecret;
     try {
-      made = await api.webhooks.create({ url, eventTypes, description }, { idempotencyKey, signal });
+      made = await api.webhooks.create(
+        { url, eventTypes, description },
+        { idempotencyKey, signal, timeoutMs: callMs },
+      );
     } catch (error) {
       if (await waitIfInFlight(error, run)) return undefined;
       // the next run looks in the listing, which may show the endpoint late
@@ -103,7 +107,7 @@ export function rotateStep<Run extends CreationRun, Kind extends Alone | InPlace
     const { endpoint, idempotencyKey } = at;
     let made: EndpointWithSecret;
     try {
-      made = await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal });
+      made = await api.webhooks.rotateSecret(endpoint, { idempotencyKey, signal, timeoutMs: callMs });
     } catch (error) {
       if (error instanceof ApiError && error.code === "not_found") return ended(error);
       if (await waitIfInFlight(error, run)) return undefined;

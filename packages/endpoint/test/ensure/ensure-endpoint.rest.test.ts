@@ -1,6 +1,6 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import type { KeyStore } from "@esim-webhooks/core";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { wallClock } from "../../src/base/waiting-clock.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
@@ -538,6 +538,16 @@ describe("a registration that did not end", () => {
     );
     expect(await ensureEndpoint(stalled, { url, handlers, keyStore })).toMatchObject({ findings: [] });
     expect(secretsOf(keyStore.record)).toEqual([later]);
+  });
+
+  it("ends a call that answers with a secret after two minutes, while receivers hold off", async () => {
+    const service = await startService();
+    const create = vi.spyOn(service.api.webhooks, "create");
+    await ensureEndpoint(service.api, { url, handlers, keyStore: memoryKeys() });
+    expect(create).toHaveBeenCalledExactlyOnceWith(
+      expect.anything(),
+      expect.objectContaining({ timeoutMs: 120_000 }),
+    );
   });
 
   it("gives up after three answers in a row without the secret, and continues in the next run", async () => {

@@ -86,6 +86,7 @@ export function createAdmin({
   }
 
   async function oldestReadyMs(): Promise<number | null> {
+    if ((await pauses.current()) !== null) return null; // nothing is ready
     const oldest = await oldestDueAt(queue, await client(), keyStart);
     return oldest === undefined ? null : Math.max(0, Date.now() - oldest);
   }
@@ -152,7 +153,7 @@ export function createAdmin({
         dead: failed,
       };
       const blockedBy = { failing: 0, paused: 0, dead: 0 };
-      return { counts, capped: [], blockedBy, oldestReadyMs: pause === null ? oldest : null, lastReceivedAt };
+      return { counts, capped: [], blockedBy, oldestReadyMs: oldest, lastReceivedAt };
     },
     workers: () => connectedWorkers(queue),
     async count(filter = {}, most = Number.POSITIVE_INFINITY) {

@@ -53,7 +53,7 @@ const usualVariants: readonly NewVariant[] = [
   { esimVariant: "premium", name: "Premium", description: "Data and a phone number.", available: 100 },
 ];
 
-/** Adds a client. Throws `invalid` for a variant that occurs twice, and for a default variant that the client does not have. */
+/** Adds a client. Throws `invalid` for a reference that another client has, a variant that occurs twice, and a default variant that the client does not have. */
 export function addClient(service: Service, client: NewClient = {}): Credentials {
   const clientReference = client.clientReference ?? newClientReference();
   const clientSecret = client.clientSecret ?? newClientSecret();
@@ -65,6 +65,8 @@ export function addClient(service: Service, client: NewClient = {}): Credentials
     defaultEsimVariant,
   );
   service.db.transaction(() => {
+    if (service.db.get("select 1 from clients where clientReference = ?", clientReference))
+      throw new Refused("invalid", `There is a client ${clientReference}. Choose another clientReference.`);
     service.db.run(
       "insert into clients (clientReference, clientSecret, name, defaultEsimVariant, maxProfiles) values (?, ?, ?, ?, ?)",
       clientReference,

@@ -1,7 +1,8 @@
+import { Refused } from "../base/refused.ts";
 import type { Service } from "../base/service.ts";
 import type { BalanceUpdate } from "../esim/balance.ts";
 import { registerOnNetwork } from "../esim/network.ts";
-import { endPackage } from "../lifecycle/lifecycle.ts";
+import { endPackage, findPackage } from "../lifecycle/lifecycle.ts";
 import type { NewPortIn } from "../number/new-port-in.ts";
 import type { PortInReason } from "../number/port-in-steps.ts";
 import { type EsimOperationName, esimOperations } from "./esim-operations.ts";
@@ -130,6 +131,11 @@ export function esimHandle(service: Service, esim: string): EsimHandle {
     endPackage: (packageReference, reason = "expired") =>
       after(() => {
         const { reason: checkedReason } = checked({ reason }, packageEnd, "argument of endPackage");
+        if (findPackage(service, packageReference).esimReference !== esim)
+          throw new Refused(
+            "not_found",
+            `The package ${packageReference} is on another eSIM. Call endPackage on that one.`,
+          );
         endPackage(service, packageReference, checkedReason);
       }),
     credit: (amount, more) => does("credit", "balance", { ...more, updateType: "credit", amount }),

@@ -69,7 +69,8 @@ export function endPackage(service: Service, packageReference: string, reason: s
   });
 }
 
-function findPackage(service: Service, packageReference: string): Package {
+/** Throws `not_found` if there is none. */
+export function findPackage(service: Service, packageReference: string): Package {
   const found = service.db.get<Package>(
     "select * from packages where packageReference = ?",
     packageReference,

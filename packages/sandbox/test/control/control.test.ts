@@ -569,6 +569,19 @@ describe("the handle", () => {
     expect(refused).toBeInstanceOf(Refused);
     expect(refused).toMatchObject({ code: "illegal_transition" });
     await expect(sandbox.esim("123")).rejects.toMatchObject({ code: "not_found" });
+    const { clientId: clientReference } = await sandbox.addClient();
+    await expect(sandbox.addClient({ clientReference })).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  it("ends a package only of its own eSIM", async () => {
+    await using sandbox = await startSandbox();
+    const [esim, other] = [await sandbox.orderEsim(), await sandbox.orderEsim()];
+    const { packages } = await other.orderPackage();
+    const packageReference = packages[0]?.packageReference ?? "";
+    await expect(esim.endPackage(packageReference)).rejects.toMatchObject({ code: "not_found" });
+    await expect(other.endPackage(packageReference)).resolves.toMatchObject({
+      packages: [{ packageReference, status: "ended" }],
+    });
   });
 
   it.each<[string, (sandbox: Sandbox, esim: EsimHandle) => unknown, RegExp]>([
