@@ -64,12 +64,19 @@ async function writeWhole(file: string, write: (partial: string) => Promise<void
   await makeEmpty(partial);
   try {
     await write(partial);
-    const handle = await open(partial, "r+");
-    await promisify(fsync)(handle.fd).finally(() => handle.close());
-    await giveName(partial, path);
+    await publish(partial, path).catch((error: unknown) => {
+      throw new FaultError(faultOf(error, path));
+    });
   } finally {
     await rm(partial, { force: true });
   }
+}
+
+/** Gives the partial file its final name. Both are on the disk afterwards. */
+async function publish(partial: string, path: string): Promise<void> {
+  const handle = await open(partial, "r+");
+  await promisify(fsync)(handle.fd).finally(() => handle.close());
+  await giveName(partial, path);
   await syncFolder(dirname(path));
 }
 

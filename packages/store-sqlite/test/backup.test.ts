@@ -1,4 +1,4 @@
-import {
+import fs, {
   existsSync,
   mkdirSync,
   readdirSync,
@@ -8,10 +8,11 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteBackup, sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { openShop } from "./shop.ts";
@@ -43,6 +44,25 @@ const refusal = (backup: Promise<void>) =>
   );
 
 describe("a backup", () => {
+  it.each([
+    ["EIO", "store_unavailable"],
+    ["ENOSPC", "store_full"],
+  ])("whose sync fails with %s is an error with a code, and leaves no file", async (errno, code) => {
+    const inbox = sqliteInbox({ path });
+    await inbox.put([entry("a")]);
+    vi.spyOn(fs, "fsync").mockImplementation((_, done) =>
+      done(Object.assign(new Error(errno), { code: errno })),
+    );
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      vi.restoreAllMocks();
+      syncBuiltinESMExports();
+    });
+    expect(await refusal(sqliteBackup({ path }, file))).toMatchObject({ name: "WebhookError", code });
+    expect([existsSync(file), partials()]).toEqual([false, []]);
+    await inbox.close();
+  });
+
   it("has every event that was acknowledged before, while puts continue", async () => {
     const inbox = sqliteInbox({ path });
     const acknowledged: string[] = [];
