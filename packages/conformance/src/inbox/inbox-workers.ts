@@ -248,19 +248,25 @@ export const inboxWorkers: readonly InboxScenario[] = [
         const quicks = Array.from({ length: 19 }, (_, n) => `msg_${n + 1}`);
         await stored(inbox, ...quicks.map((id) => entryOf(source, id, quick, { step: "" })));
         const queue = takingOnly(inbox, [blocking, quick]);
-        const askedAt = new Map<string, number>();
+        const leasedAt = new Map<string, number>(); // or renewed at
         const timed: InboxQueue = {
           ...queue,
           async take(options) {
             const now = performance.now();
             const taken = await queue.take(options);
-            for (const { id } of taken) askedAt.set(id, now);
+            for (const { id } of taken) leasedAt.set(id, now);
             return taken;
+          },
+          async extend(leases, ms) {
+            const now = performance.now();
+            const renewed = await queue.extend(leases, ms);
+            for (const [index, { id }] of leases.entries()) if (renewed[index]) leasedAt.set(id, now);
+            return renewed;
           },
         };
         const late: string[] = [];
         const checked = ({ id }: { id: string }) => {
-          if (performance.now() >= (askedAt.get(id) ?? 0) + leaseMs) late.push(id);
+          if (performance.now() >= (leasedAt.get(id) ?? 0) + leaseMs) late.push(id);
         };
         let blocks = 1;
         const handlers = {
