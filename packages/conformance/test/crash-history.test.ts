@@ -64,6 +64,10 @@ describe("the history of a crash test is accepted", () => {
   it.each<[string, readonly Line[]]>([
     ["if a lease had ended by itself before the next one", [leased(10, "a"), leased(1010, "b")]],
     [
+      "if a process stalled before it wrote that it had a lease, which ended and was followed by another one meanwhile",
+      [{ ...leased(2000, "a"), since: 10 }, leased(1020, "b")],
+    ],
+    [
       "if a lease was given back before the next one",
       [leased(10, "a"), ...ended(20, "a", { done: false }), leased(30, "b")],
     ],
