@@ -715,7 +715,7 @@ describe("redisStore on a server that stalls under many claims", () => {
   /** A store on a connection that waits for as long as the server is paused. */
   async function ready(timeoutMs: number): Promise<DedupeStore> {
     const store = open(keep(new Redis(redis.server.url)), { timeoutMs });
-    await expect.poll(async () => store.ready?.().catch(String)).toBeUndefined(); // 300 ms may be short
+    await expect.poll(async () => store.ready?.().catch(String)).toBeUndefined(); // the time may be short for a machine that stalls
     await redis.admin.config("RESETSTAT");
     return store;
   }
