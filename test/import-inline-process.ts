@@ -25,7 +25,7 @@ const processor = createProcessor<EsimEvents, Transaction<Shop>>(
       }
     },
   },
-  { store, leaseMs: 1000 }, // after a kill, the next process waits for it
+  { store, leaseMs: killAfterMs === undefined ? 60_000 : 1000 }, // after a kill, the next process waits for it
 );
 const options = JSON.parse(environment["OPTIONS"] ?? "{}") as ImportOptions;
 const report = await importDeliveries(createReadStream(environment["DUMP"] ?? ""), processor, options);

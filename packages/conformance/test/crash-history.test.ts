@@ -6,10 +6,10 @@ const id = "1000.p1.0.0";
 const ahead = "900.p2.0.0";
 
 const stored = (at: number, ...ids: readonly string[]): Line => ({ is: "stored", at, ids });
-const leased = (at: number, token: string, of = id): Line => ({
+const leased = (at: number, token: string, of = id, since = at - 1): Line => ({
   is: "leased",
   at,
-  since: at - 1,
+  since,
   id: of,
   token,
   leaseMs,
@@ -63,6 +63,10 @@ describe("the history of a crash test is refused", () => {
 describe("the history of a crash test is accepted", () => {
   it.each<[string, readonly Line[]]>([
     ["if a lease had ended by itself before the next one", [leased(10, "a"), leased(1010, "b")]],
+    [
+      "if a process stalled before it wrote that it had a lease, which ended and was followed by another one meanwhile",
+      [leased(2000, "a", id, 10), leased(1020, "b")],
+    ],
     [
       "if a lease was given back before the next one",
       [leased(10, "a"), ...ended(20, "a", { done: false }), leased(30, "b")],

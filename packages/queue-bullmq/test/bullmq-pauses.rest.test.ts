@@ -4,6 +4,7 @@ import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
 import { beforeEach, expect, it } from "vitest";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { pausedForASecond } from "../../conformance/src/inbox/inbox-context.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
@@ -62,8 +63,7 @@ it.each([
   await inbox.pause({ reason, until: new Date(Date.now() + 3_600_000) });
   await look?.();
   expect(await queue.isPaused()).toBe(true);
-  const until = new Date(Date.now() + 1000);
-  await inbox.pause({ reason, until });
+  const until = await pausedForASecond((until) => inbox.pause({ reason, until }));
   const stopping = new AbortController();
   const running =
     look === undefined && inbox.createWorker({ "*": () => {} }).run({ signal: stopping.signal });
@@ -103,14 +103,14 @@ it("is a line in the log of a worker of createWorker, and so is its end", async 
 });
 
 it("is ended by a receiver that stores an event after its `until`", async () => {
-  await inbox.pause({ reason, until: new Date(Date.now() + 1000) });
+  await pausedForASecond((until) => inbox.pause({ reason, until }));
   await pause(1010);
   await openInbox().put([entryOf("a")]);
   await expect.poll(() => queue.isPaused()).toBe(false);
 });
 
 it("leaves a pause that has replaced one whose `until` has passed", async () => {
-  await inbox.pause({ reason, until: new Date(Date.now() + 1000) });
+  await pausedForASecond((until) => inbox.pause({ reason, until }));
   await pause(1010);
   await Promise.all([
     inbox.pause({ reason: "still down" }),

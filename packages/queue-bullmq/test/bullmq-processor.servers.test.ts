@@ -147,9 +147,10 @@ it.each(["an operator", "a dashboard"])(
     expect(job.attemptsMade).toBe(1);
     expect(seen).toEqual([waits, dead]);
     expect(lines).toMatchObject([{ id: "msg_1", outcome: "dead", reason: "retry_later" }]);
+    const again = failed(worker);
     if (by === "an operator") await inbox.redrive({ ids: ["msg_1"], source: "default" });
     else await (await queue.getJob(job.id ?? ""))?.retry("failed");
-    await failed(worker);
+    await again;
     stop();
     expect(seen).toEqual([waits, dead, waits, dead]);
   },

@@ -121,7 +121,7 @@ it("stops although it is stuck, and takes nothing more, not even when its abando
 it("stops without waiting for a Redis that is down, once its jobs have ended", async () => {
   const server = await privateRedis();
   onTestFinished(() => server.close());
-  const own = bullmqInbox({ connection: server.url, timeoutMs: 1000 });
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 3000 });
   const stopping = new AbortController();
   const handled = Promise.withResolvers<void>();
   const worker = own.createWorker({ "*": () => handled.resolve() }, { shutdownMs: 250_000 });
@@ -138,7 +138,7 @@ it("stops without waiting for a Redis that is down, once its jobs have ended", a
 it("stores the result of a job that ends while Redis is down, once Redis is back within shutdownMs", async () => {
   const server = await privateRedis();
   onTestFinished(() => server.close());
-  const own = bullmqInbox({ connection: server.url, timeoutMs: 1000 });
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 3000 });
   const stopping = new AbortController();
   const [began, ends, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   let runs = 0;

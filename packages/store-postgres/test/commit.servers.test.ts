@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { startProxy } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
+import { madeReady } from "./made-ready.ts";
 import { createSchema, type TestSchema } from "./schema.ts";
 
 let shop: TestSchema;
@@ -82,8 +83,7 @@ it("frees the connection of a commit whose answer is lost, also in a pool that c
   });
   pool.on("error", () => {}); // the proxy ends first
   const inbox = postgresInbox({ pool, schema: shop.schema, timeoutMs: 1000 });
-  await inbox.migrate();
-  await inbox.ready();
+  await madeReady(inbox);
   replaceNext(/^commit$/, "commit", () => proxy.silence());
   await expect(inbox.put([entry("msg_1")])).rejects.toMatchObject({ code: "store_unavailable" });
   const stored = () => inbox.put([entry("msg_2")]).catch(() => "away");

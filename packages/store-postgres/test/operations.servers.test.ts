@@ -232,13 +232,13 @@ it("counts a committed transaction as done, and forgets minutes that are older t
     return true;
   });
   await inbox.close();
-  const [earlier, now, ...others] = await open().minutes();
-  expect([earlier, now, others]).toMatchObject([
-    { done: 1 },
-    { stored: 1, done: 1, retried: 0, dead: 0 },
-    [],
-  ]);
-  expect((await sql`select from ${table}`.execute(shop.db)).rows).toHaveLength(2);
+  const [earlier, ...now] = await open().minutes(); // a minute may have ended meanwhile
+  expect(earlier).toMatchObject({ done: 1 });
+  const sums = (["stored", "done", "retried", "dead"] as const).map((count) =>
+    now.reduce((sum, minute) => sum + minute[count], 0),
+  );
+  expect(sums).toEqual([1, 1, 0, 0]);
+  expect((await sql`select from ${table}`.execute(shop.db)).rows).toHaveLength(1 + now.length);
 });
 
 it("acknowledges no event that a trigger of the user's own discards", async () => {

@@ -165,7 +165,7 @@ describe("context.tx", () => {
   it("completes an event whose handler outlived its lease if no other process took it, also with a pool of one", async () => {
     const alone = storeOf(1);
     await alone.ready();
-    const leaseMs = 1500; // longer than the claim takes on a busy machine
+    const leaseMs = 2500; // longer than the claim takes on a machine that stalls
     const processor = createProcessor(
       {
         "esim.faulted": async ({ id }, { tx, signal }) => {

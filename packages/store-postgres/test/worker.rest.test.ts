@@ -559,7 +559,8 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual([]);
     hangs.resolve();
     await untilState("msg_1", "done");
-    expect(await shop.orders()).toEqual(["msg_1 2"]);
+    // not the first attempt, which hung; a machine that stalls for 50 ms may need more than two
+    expect(await shop.orders()).toEqual([expect.stringMatching(/^msg_1 (?!1$)/)]);
   });
 
   it("is rolled back when the worker's connection is cut between the write and the settlement, and the event is worked again", async () => {

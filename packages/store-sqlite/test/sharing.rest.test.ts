@@ -195,12 +195,14 @@ describe.concurrent("stores and inboxes on one file that another process has loc
   }
 
   it("reject once another process has kept the file locked for too long, and recover by themselves", async ({
+    expect, // the global one does not know which of several tests polls
     onTestFinished,
   }) => {
     const path = ownPath(onTestFinished);
     const first = sqliteInbox({ path, timeoutMs: 1000 });
     const inbox = sqliteInbox({ path, timeoutMs: 120_000 });
     await inbox.count();
+    await expect.poll(() => readiness(first)).toBe("ready"); // a busy machine may need more than its second
     const shop = openShop(path);
     shop.run("begin immediate");
     await expect(first.put([entry("msg_1")])).rejects.toMatchObject({
@@ -228,7 +230,7 @@ describe.concurrent("stores and inboxes on one file that another process has loc
     shop.run("commit");
     expect(await putting).toEqual(["stored"]);
     // the lock may go in the moment in which its caller gives up: the sender's next attempt is then a duplicate
-    expect((await second.put([entry("msg_1")]))[0]).toMatch(/^(?:stored|duplicate)$/);
+    expect((await second.put([entry("msg_1")]))[0]).toMatch(/^(?:already_)?stored$/);
     shop.close();
     await Promise.all([first.close(), second.close()]);
   });

@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { createProcessor, type Handlers } from "@esim-webhooks/core";
 import type { FaultSettings, Sandbox } from "@esim-webhooks/sandbox";
@@ -179,9 +178,9 @@ describe("events describe", () => {
     await sandbox.emit({ type: "package.usage", data: { used: "5" } });
     await sandbox.settled();
     await running.written(/"drift":"new_type"/);
-    await pause(200); // until the second shape is written
-    const printed = await cli(["events", "describe", "package.usage", "--json"], { cwd, env });
-    expect(JSON.parse(printed.stdout)).toMatchObject({
+    const printed = async () =>
+      JSON.parse((await cli(["events", "describe", "package.usage", "--json"], { cwd, env })).stdout);
+    await expect.poll(printed).toMatchObject({
       $comment: expect.stringMatching(/^seen 2 times since /),
       properties: {
         used: { type: ["string", "number"] },

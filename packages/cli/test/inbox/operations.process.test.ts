@@ -55,7 +55,7 @@ describe("inbox erase", () => {
   beforeEach(async () => {
     await storeAt(cwd, [of("a1", reference), of("a2", reference), of("b1", "esim-b")]);
     const own = opened();
-    const [first] = await own.take({ limit: 1, leaseMs: 1000 });
+    const [first] = await own.take({ limit: 1, leaseMs: 60_000 });
     if (first) await own.settle([{ ...first, state: "done" }]);
   });
 

@@ -115,7 +115,7 @@ describe("--esim", () => {
   beforeEach(async () => {
     await storeAt(cwd, [of("a1", "esim-a"), of("a2", "esim-a"), of("b1", "esim-b")]);
     const own = opened();
-    const taken = await own.take({ limit: 3, leaseMs: 1000 });
+    const taken = await own.take({ limit: 3, leaseMs: 60_000 });
     await own.settle(taken.map((one) => ({ ...one, state: "dead" as const, error: "no" })));
   });
 
@@ -139,7 +139,7 @@ describe("inbox erase", () => {
   beforeEach(async () => {
     await storeAt(cwd, [of("a1", reference), of("a2", reference), of("b1", "esim-b")]);
     const own = opened();
-    const [first] = await own.take({ limit: 1, leaseMs: 1000 });
+    const [first] = await own.take({ limit: 1, leaseMs: 60_000 });
     if (first) await own.settle([{ ...first, state: "done" }]);
   });
 

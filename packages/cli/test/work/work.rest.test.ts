@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type InboxEntry, sign } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
@@ -91,17 +92,22 @@ describe("work", () => {
   it("finishes running events and ends when its output is closed", async () => {
     const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
     const config = `${open}
-      import { writeFileSync } from "node:fs";
+      import { existsSync, writeFileSync } from "node:fs";
+      import { setTimeout as pause } from "node:timers/promises";
       export default { target, handlers: { "esim.faulted": async ({ id }) => {
-        if (id === "msg_quick") return new Promise((resolve) => setTimeout(resolve, 300));
-        process.stderr.write("begun\\n");
-        await new Promise((resolve) => setTimeout(resolve, 1500));
+        if (id === "msg_slow") process.stderr.write("begun\\n");
+        while (!existsSync("closed.txt")) await pause(20);
+        if (id === "msg_quick") return; // its line cannot be printed
+        await pause(1200);
         writeFileSync("finished.txt", id);
       } } };`;
     const cwd = folder({ "esim-webhooks.config.ts": config });
     const running = start(["work", "--concurrency", "2"], { cwd });
     await running.written(/begun/);
-    running.child.stdout?.destroy();
+    const { stdout } = running.child;
+    stdout?.destroy();
+    if (stdout && !stdout.closed) await once(stdout, "close");
+    writeFileSync(join(cwd, "closed.txt"), "");
     const { code, stderr } = await running.ended;
     expect(stderr).toContain("Stopping: ");
     expect(code).toBe(0);

@@ -61,6 +61,9 @@ export function violations(lines: readonly Line[], { ordered }: { readonly order
   /** Whether a lease must still have been held at a time: it had not ended by itself, and nothing had begun to end it. */
   const isHeld = ({ token, since, leaseMs }: Leased, at: number) =>
     at < since + leaseMs && !(endingsOf.get(token) ?? []).some((ending) => ending.at < at);
+  /** A process may stall between the grant of its lease and its line: the lease with the later line may have been granted first, and have ended. */
+  const areHeldTogether = (earlier: Leased, later: Leased) =>
+    isHeld(earlier, later.at) && isHeld(later, earlier.at);
   /** Whether something may have made an event done before a time. */
   const endingsOfId = groupBy(endings, ({ id }) => id);
   const mayBeDone = (id: string, at: number) =>
@@ -71,7 +74,7 @@ export function violations(lines: readonly Line[], { ordered }: { readonly order
   for (const [id, own] of byId)
     for (const [n, later] of own.entries())
       for (const earlier of own.slice(0, n))
-        if (earlier.token !== later.token && isHeld(earlier, later.at))
+        if (earlier.token !== later.token && areHeldTogether(earlier, later))
           found.push(`${id} had two leases at the same time, ${earlier.token} and ${later.token}`);
 
   for (const { id, token, at, since, done, held } of ends) {
@@ -87,7 +90,7 @@ export function violations(lines: readonly Line[], { ordered }: { readonly order
   for (const [lane, own] of ordered ? groupBy(leases, ({ id }) => laneOf(id).lane) : [])
     for (const [n, later] of own.entries()) {
       for (const earlier of own.slice(0, n))
-        if (earlier.id !== later.id && isHeld(earlier, later.at))
+        if (earlier.id !== later.id && areHeldTogether(earlier, later))
           found.push(`${later.id} was leased in the lane of ${earlier.id}, which was leased`);
       for (const id of storedByLane.get(lane) ?? []) {
         const isAhead = laneOf(id).place < laneOf(later.id).place;

@@ -199,6 +199,19 @@ export async function worked(
   return lines;
 }
 
+/** Pauses until a second from now, and resolves to that time. Repeated when a machine that stalled called `pauseUntil` only after it. */
+export async function pausedForASecond(pauseUntil: (until: Date) => Promise<unknown>): Promise<Date> {
+  for (;;) {
+    const until = new Date(Date.now() + 1000);
+    try {
+      await pauseUntil(until);
+      return until;
+    } catch (error) {
+      if (Date.now() < until.getTime()) throw error;
+    }
+  }
+}
+
 /** A stored event, and the inbox as a queue of only its type. */
 export interface OneEvent {
   readonly type: string;

@@ -1,5 +1,12 @@
 import assert from "node:assert/strict";
-import { type InboxScenario, idsOf, newEvents, stored, withInbox } from "./inbox-context.ts";
+import {
+  type InboxScenario,
+  idsOf,
+  newEvents,
+  pausedForASecond,
+  stored,
+  withInbox,
+} from "./inbox-context.ts";
 
 const reason = "the CRM is down";
 const hourMs = 3_600_000;
@@ -55,8 +62,7 @@ export const inboxPauses: readonly InboxScenario[] = [
     (open) =>
       withInbox(open, {}, async (inbox) => {
         const events = newEvents();
-        const until = new Date(Date.now() + 1000);
-        await inbox.pause({ reason, until });
+        const until = await pausedForASecond((until) => inbox.pause({ reason, until }));
         await stored(inbox, events.entry("a"));
         await events.takeInTime(inbox);
         assert.ok(Date.now() >= until.getTime() - 50);

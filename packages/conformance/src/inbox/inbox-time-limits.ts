@@ -46,8 +46,9 @@ export const inboxTimeLimits: readonly InboxScenario[] = [
         };
         const neverStarted = () => void started.push("in another worker");
         try {
-          const lines = await worked(queue, { [type]: hanging }, options, () => settles.length === 2);
-          await worked(queue, { [type]: neverStarted }, options, () => settles.length === 3);
+          const lines = await worked(queue, { [type]: hanging }, options, () => settles.length >= 2);
+          const before = settles.length; // more than 2 if this machine stalled for a lease
+          await worked(queue, { [type]: neverStarted }, options, () => settles.length > before);
           const taken = await events.takeInTime(inbox); // as another process does
           assert.deepEqual(await queue.settle([{ ...taken, state: "done" }]), [true]);
           hangs.resolve();
@@ -62,11 +63,7 @@ export const inboxTimeLimits: readonly InboxScenario[] = [
         assert.deepEqual(abortedWith, ["TimeoutError"]);
         assert.deepEqual(
           settles.map(({ outcome, reason }) => [outcome, reason]),
-          [
-            ["retry", "timed_out"],
-            ["given_back", undefined],
-            ["given_back", undefined],
-          ],
+          settles.map((_, n) => (n === 0 ? ["retry", "timed_out"] : ["given_back", undefined])),
         );
         assert.deepEqual((await inbox.get(entry))?.state, "done");
       }),

@@ -5,6 +5,7 @@ import {
   type InboxScenario,
   idsOf,
   newEvents,
+  pausedForASecond,
   stepCatalog,
   stored,
   type TestEvents,
@@ -195,7 +196,7 @@ export const inboxTypePauses: readonly InboxScenario[] = [
           { catalog },
           async () => {
             if (handled.length === 0) return false;
-            if (!isReplaced) await events.pauseAll(new Date(Date.now() + 1000));
+            if (!isReplaced) await pausedForASecond(events.pauseAll);
             isReplaced = true;
             return (await inbox.get(events.entry("a")))?.state === "done";
           },

@@ -284,8 +284,12 @@ export const inboxWorkers: readonly InboxScenario[] = [
           async () => (await inbox.count({ source, state: "done" })) === 20,
         );
         assert.deepEqual(late, []);
-        const found = lines.find((line) => line["level"] === "warn" && "blockedMs" in line);
-        assert.deepEqual(found?.["types"], [blocking]);
+        const found = lines.filter((line) => line["level"] === "warn" && "blockedMs" in line);
+        // a machine that stalls is warned of, too, with other types or none
+        assert.ok(
+          found.some(({ types }) => String(types) === blocking),
+          JSON.stringify(found),
+        );
       }),
   ],
 ];

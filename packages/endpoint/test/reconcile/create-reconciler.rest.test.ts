@@ -184,7 +184,7 @@ describe("a reconciler", () => {
     const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs })]);
     const inbox = knownInbox();
     const { held, release } = heldUp(inbox);
-    const options = { state, since: new Date(startMs), clock, leaseMs: 600 };
+    const options = { state, since: new Date(startMs), clock, leaseMs: 3000 }; // its heartbeat is after a second
     const first = reconcile(api, endpoint, held, options);
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject({
