@@ -52,7 +52,7 @@ export function copiesOf(
   { rows }: Copies,
   { id, moved }: Dialect,
 ): string {
-  const ms = `case when n < ${rows} then n * ${spreadMs / rows} - ${spreadMs} else -${expiredMs} end`;
+  const ms = `case when n < ${rows} then n * ${(spreadMs / rows).toFixed(3)} - ${spreadMs} else -${expiredMs} end`;
   const values = columns.map((column) => {
     if (column === "id") return id;
     if (column === "subject" || column === "lane")

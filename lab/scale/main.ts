@@ -15,7 +15,7 @@ const engines: Readonly<Record<string, (folder: string) => Engine | Promise<Engi
   Postgres: postgresEngine,
 };
 /** A table's share of the disk, its indexes, its log and the files of a sort included. */
-const bytesOfRow = 900;
+const bytesOfRow = 600;
 const patienceMs = 60_000;
 const wanted = 1.5;
 const count = (rows: number) => rows.toLocaleString("en");
@@ -50,7 +50,7 @@ export async function runScale(...args: readonly string[]): Promise<boolean> {
   return true;
 }
 
-/** One engine at a time has its tables on the disk. */
+/** Prints the room that is needed: one engine at a time has its tables on the disk. */
 function hasRoom(folder: string, sizes: readonly number[]): boolean {
   const { bavail, bsize } = statfsSync(folder);
   const bytes = sizes.reduce((sum, rows) => sum + rows * bytesOfRow, 0);
@@ -98,7 +98,7 @@ async function openTable(engine: Engine, rows: number): Promise<Table> {
   return table;
 }
 
-/** The median time of a call on each table, in ms. The tables take turns, so that other load of the machine affects both. The first round warms up. */
+/** The median time of a call on each table, in ms. The tables alternate, so that other load of the machine affects both. The first round warms up. */
 async function timeCall(
   { prepare, rounds }: Call,
   tables: readonly Table[],

@@ -16,7 +16,7 @@ const dialect: Dialect = {
 
 /** A Postgres of its own, with a schema for each table. Its folder is below `TMPDIR`. */
 export async function postgresEngine(): Promise<Engine> {
-  const server = await privatePostgres({ shared_buffers: "1GB", max_wal_size: "8GB" });
+  const server = await privatePostgres({ shared_buffers: "1GB", max_wal_size: "4GB" });
   const pool = new pg.Pool({ connectionString: server.url, max: 5 });
   pool.on("error", () => {});
   return {
@@ -59,8 +59,11 @@ async function copyRows(pool: pg.Pool, schema: string, copies: Copies): Promise<
     `vacuum analyze ${schema}.event`,
     "checkpoint", // otherwise the server would write the new pages while calls are measured
   ];
-  for (const step of steps) await client.query(step);
-  client.release(true);
+  try {
+    for (const step of steps) await client.query(step);
+  } finally {
+    client.release(true); // with its settings
+  }
 }
 
 function openTable(pool: pg.Pool, schema: string, inbox: Table["inbox"]): Table {

@@ -8,7 +8,7 @@ import type { Role, Settings } from "./roles.ts";
 /** A process of the run. */
 export interface Child {
   readonly name: string;
-  /** What it adds to the settings of later ones. */
+  /** Settings that it adds for the processes after it. */
   readonly settings: Partial<Settings>;
   /** Takes a sample, after a garbage collection. */
   sample(): Promise<{ readonly figures: Figures; readonly counts: Readonly<Record<string, number>> }>;

@@ -134,7 +134,7 @@ function printSlopes(series: ReadonlyMap<string, readonly Point[]>): boolean {
   return growing.length === 0;
 }
 
-/** Of what is not ours, only how fast it is answered. */
+/** The service and the sender are not ours: only the p99 of the answers is printed. */
 function isPrinted(name: string): boolean {
   const [owner, label = ""] = name.split(": ");
   return processes.every(({ name, isOurs }) => isOurs || name !== owner) || label.startsWith("p99");

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Inbox, InboxOptions, StateStore } from "@esim-webhooks/core";
+import type { Inbox, InboxOptions, Logger, StateStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { postgresInbox, postgresState } from "@esim-webhooks/store-postgres";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
@@ -24,8 +24,11 @@ export interface Database {
 
 type Retention = { readonly retentionMs?: number };
 
+/** Other than without a logger, set-up that is wrong on purpose, such as a short retention, is no warning of the process. */
+export const quiet: Logger = { ...silentLogger };
+
 export function openInbox(place: Place, given: InboxOptions & Retention = {}): Inbox {
-  const options = { ...given, logger: silentLogger }; // it would warn of the short retention
+  const options = { ...given, logger: quiet };
   return "path" in place ? sqliteInbox({ ...place, ...options }) : postgresInbox({ ...place, ...options });
 }
 

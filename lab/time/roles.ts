@@ -2,12 +2,11 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@esim-webhooks/client";
 import { createWorker, nodeHandler } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { createReconciler, rotateSecret } from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
-import { type Figures, openInbox, openState, type Place } from "./place.ts";
+import { type Figures, openInbox, openState, type Place, quiet } from "./place.ts";
 import { sendAtRate } from "./sending.ts";
 
 /** The settings of all processes. Later ones get what earlier ones have added. */
@@ -94,7 +93,7 @@ async function receiver({ place, keyFile, port, keepsBodies }: Settings): Promis
   };
   const handler = nodeHandler(keepsBodies ? keeping : inbox, {
     secret: fileKeySource(keyFile),
-    logger: silentLogger, // it would warn of wrong signatures, which are sent on purpose
+    logger: quiet,
   });
   const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
@@ -110,7 +109,7 @@ async function worker({ place, retentionMs }: Settings): Promise<Started> {
       counts.handled += 1;
     },
   };
-  const worker = createWorker(openInbox(place, { retentionMs }), handlers, { logger: silentLogger });
+  const worker = createWorker(openInbox(place, { retentionMs }), handlers, { logger: quiet });
   void worker.run({ signal: new AbortController().signal });
   return { counts: () => counts };
 }
