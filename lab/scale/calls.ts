@@ -17,6 +17,8 @@ const purged = 500; // as many as a worker purges at a time
 const purges = 25;
 /** The done rows that the purge deletes. */
 export const expired: number = purged * (purges + 1);
+/** A subject has some 20 events; those that were handled inline have none. */
+const leastOfSubject = 5;
 const dayMs = 86_400_000;
 
 const settled = async (inbox: Inbox, leases: Awaited<ReturnType<Inbox["take"]>>) => {
@@ -103,14 +105,14 @@ export const calls: readonly Call[] = [
     "list by subject, all pages",
     async ({ inbox }, rows, round) =>
       () =>
-        expect(allPages(inbox, { subject: subjectOf(rows, round) }), 10, "events of a subject"),
+        expect(allPages(inbox, { subject: subjectOf(rows, round) }), leastOfSubject, "events of a subject"),
     3,
   ),
   call(
     "erase of a subject's 20 events",
     async ({ inbox }, rows, round) =>
       () =>
-        expect(inbox.erase(subjectOf(rows, round)).then(total), 10, "erased events"),
+        expect(inbox.erase(subjectOf(rows, round)).then(total), leastOfSubject, "erased events"),
     9,
   ),
   call(

@@ -26,9 +26,9 @@ const times: ReadonlySet<string> = new Set(
   "due_at kept_until received_at occurred_at taken_at settled_at".split(" "),
 );
 
-/** How many subjects the copies are about. It has no divisor of 1,000, so that a subject has rows of several kinds. */
+/** How many subjects the copies are about. The remainder spreads the rows of a subject over the kinds. */
 export function subjectsOf(rows: number): number {
-  return Math.floor(rows / eventsOfSubject / 10) * 10 + 1;
+  return Math.floor(rows / eventsOfSubject / 1000) * 1000 + 371;
 }
 
 /** The copy `n` is of the last kind whose first slot is at most `n % 1000`. */
