@@ -86,7 +86,7 @@ async function watch(
   const counts = new Map<string, Readonly<Record<string, number>>>();
   const everyMs = sampleEveryMs(lastsMs);
   for (let nextMs = everyMs; nextMs <= lastsMs; nextMs += everyMs) {
-    await sleep(startedAt + nextMs - performance.now());
+    await sleep(Math.max(0, startedAt + nextMs - performance.now()));
     const hours = (performance.now() - startedAt) / 3_600_000;
     const add = (owner: string, figures: Figures) => {
       if (nextMs < warmUpMs) return;
