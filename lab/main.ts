@@ -1,4 +1,4 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | tests [part of a path …]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | scale [engine] | time [engine] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -6,6 +6,8 @@ import { runDisks } from "./disks/main.ts";
 import { runFaults } from "./faults/main.ts";
 import { runInputs } from "./inputs/main.ts";
 import { runModel } from "./model/main.ts";
+import { runScale } from "./scale/main.ts";
+import { runTime } from "./time/main.ts";
 
 const parts = {
   model: runModel,
@@ -18,6 +20,8 @@ const parts = {
   faults: runFaults,
   disks: runDisks,
   inputs: runInputs,
+  scale: runScale,
+  time: runTime,
   tests: (...paths: readonly string[]) =>
     run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
   crashes() {
@@ -26,14 +30,16 @@ const parts = {
   },
 } as const;
 
+/** Parts that run only by their name: they need gigabytes, or most of an hour. */
+const long: readonly string[] = ["scale", "time"];
 const [wanted, ...given] = process.argv.slice(2);
 if (wanted !== undefined && !(wanted in parts)) {
   console.error(
-    `There is no part ${JSON.stringify(wanted)} of the laboratory. Name one of: ${Object.keys(parts).join(", ")}; or none, for all.`,
+    `There is no part ${JSON.stringify(wanted)} of the laboratory. Name one of: ${Object.keys(parts).join(", ")}; or none, for all but ${long.join(" and ")}.`,
   );
   process.exit(2);
 }
-const names = Object.keys(parts) as (keyof typeof parts)[];
+const names = Object.keys(parts).filter((name) => !long.includes(name)) as (keyof typeof parts)[];
 for (const name of wanted === undefined ? names : [wanted as keyof typeof parts])
   if (!(await parts[name](...given))) process.exitCode = 1;
 

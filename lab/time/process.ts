@@ -1,0 +1,37 @@
+// A process of a run: `process.ts <role> <settings as JSON>`. It answers each message of the parent with a sample, and ends with the parent.
+import { readdirSync } from "node:fs";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import type { Figures } from "./place.ts";
+import { type Role, roles, type Settings, type Started } from "./roles.ts";
+
+/** A message of the process: the first one has settings, each later one a sample. */
+export type Answer =
+  | { readonly settings: Partial<Settings> }
+  | { readonly figures: Figures; readonly counts: Readonly<Record<string, number>> };
+
+const [role = "", settings = ""] = process.argv.slice(2);
+const started: Started = await roles[role as Role](JSON.parse(settings) as Settings);
+const delay = monitorEventLoopDelay({ resolution: 10 });
+delay.enable();
+process.on("disconnect", () => process.exit());
+process.on("message", () => answer({ figures: sample(), counts: started.counts?.() ?? {} }));
+answer({ settings: started.settings ?? {} });
+
+function answer(message: Answer): void {
+  process.send?.(message);
+}
+
+function sample(): Figures {
+  const delayMs = delay.percentile(99) / 1e6;
+  globalThis.gc?.();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  delay.reset(); // the collection counts for neither sample
+  return {
+    "RSS, kB": rss / 1000,
+    "heap, kB": (heapUsed + external) / 1000,
+    "file descriptors": readdirSync("/proc/self/fd").length,
+    "open handles": process.getActiveResourcesInfo().length,
+    "event-loop delay, ms": delayMs,
+    ...started.figures?.(),
+  };
+}
