@@ -7,25 +7,43 @@ const { projects: _, maxWorkers: __, ...settings } = base.test ?? {};
 /** Set by main.ts. */
 const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
-/** The tests that run for a room. */
+const client = "packages/client/test";
+const dumps = "packages/import/test";
+const endpoint = "packages/endpoint/test";
+/** The tests that run for a room: of a folder, those without processes and servers; slow ones by their names. */
 const tests = {
-  verify: [`${core}/verify`, `${core}/receive/receiver.test.ts`],
-  process: [
+  "core/verify": [`${core}/verify`, `${core}/receive/receiver.test.ts`],
+  "core/process": [
     `${core}/process`,
     `${core}/base/options.test.ts`,
     `${core}/receive/receiver.test.ts`,
     `${core}/observe.test.ts`,
   ],
-  work: [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
-  receive: [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
+  "core/work": [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
+  "core/receive": [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
+  "client/http": [client, `${client}/http/retry-rule.rest.test.ts`],
+  "import/record": [
+    `${dumps}/record`,
+    `${dumps}/import-deliveries.test.ts`,
+    `${dumps}/replay/replay-records.test.ts`,
+    `${dumps}/dump/har.test.ts`,
+  ],
+  "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/rotate/rotate-secret.rest.test.ts`],
+  "endpoint/reconcile": [
+    `${endpoint}/reconcile`,
+    ...["create-reconciler", "handlers", "reconcile", "watermark"].map(
+      (name) => `${endpoint}/reconcile/${name}.rest.test.ts`,
+    ),
+  ],
 };
 
 /** The first test that fails ends a run: those of the room itself are first, and the long ones last. */
 class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const [owner, folder] = room.split("/");
     const rank = ({ moduleId }: TestSpecification) => {
-      if (/suite|differential|observe|transports|endpoints/.test(moduleId)) return 2;
-      return moduleId.includes(`/core/test/${room}/`) ? 0 : 1;
+      if (/suite|differential|observe|transports|endpoints|rest/.test(moduleId)) return 2;
+      return moduleId.includes(`/${owner}/test/${folder}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
@@ -36,8 +54,10 @@ export default defineConfig({
   ...base,
   test: {
     ...settings,
-    include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : "**/*.test.ts")),
-    exclude: ["**/node_modules/**", "**/*.{servers,rest,process,lab}.test.ts"],
+    include: tests[room].map((place) =>
+      join(place, place.endsWith(".ts") ? "" : "**/!(*.servers|*.rest|*.process|*.lab).test.ts"),
+    ),
+    exclude: ["**/node_modules/**"],
     isolate: false, // loading the sources again for each file would be most of the work
     testTimeout: 15_000, // ends a test that hangs, before Stryker has to start another process; the slowest takes 3 s
     expect: { poll: { timeout: 12_000, interval: 20 } },

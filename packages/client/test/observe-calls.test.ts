@@ -45,6 +45,14 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
   expect(messages[3]).not.toHaveProperty("status");
 });
 
-it("refuses a listener that is no function", () => {
-  expect(() => observeCalls({} as never)).toThrow(expect.objectContaining({ code: "invalid_option" }));
+it.each([
+  ["object", {}],
+  ["null", null],
+])("refuses a listener that is no function, but %s", (kind, listener) => {
+  expect(() => observeCalls(listener as never)).toThrow(
+    expect.objectContaining({
+      code: "invalid_option",
+      message: expect.stringMatching(new RegExp(`^observeCalls: .*, not ${kind}\\.`)),
+    }),
+  );
 });

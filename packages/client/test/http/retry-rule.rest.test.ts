@@ -1,6 +1,7 @@
 import { ApiError, type Method } from "@esim-webhooks/client";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 import type { Step } from "../script-service.ts";
 import { scriptedClient } from "../scripted-client.ts";
 
@@ -121,6 +122,16 @@ describe("how long it waits", () => {
       expect(waitedMs).toBeLessThan(7501);
     },
   );
+
+  it("waits up to half a second more, and says in the log what it waits for", async () => {
+    const random = vi.spyOn(Math, "random").mockReturnValue(0.5);
+    onTestFinished(() => void random.mockRestore());
+    const lines: object[] = [];
+    const script = [{ answer: 429, headers: { "retry-after": "7" } }] as const;
+    const { api, clock } = scriptedClient(script, { logger: loggerTo((fields) => void lines.push(fields)) });
+    await clock.run(api.request("POST", "/path", {}));
+    expect(lines).toContainEqual({ operation: "request", attempt: 1, reason: "rate_limited", pauseMs: 7250 });
+  });
 
   it("gives each of many calls that were refused together a time of its own", async () => {
     const refusals = Array.from(
