@@ -21,7 +21,9 @@ const tests = {
   ],
   "core/work": [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
   "core/receive": [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
-  "client/http": [client, `${client}/http/retry-rule.rest.test.ts`],
+  "client/http": ["http", "auth", "operations", "observe-calls.test.ts", "secrecy.test.ts"].map(
+    (place) => `${client}/${place}`,
+  ),
   "import/record": [
     `${dumps}/record`,
     `${dumps}/import-deliveries.test.ts`,
