@@ -21,7 +21,7 @@ const tests = {
   ],
   "core/work": [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
   "core/receive": [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
-  "client/http": ["http", "auth", "operations", "observe-calls.test.ts", "secrecy.test.ts"].map(
+  "client/http": ["http", "auth", "limit", "operations", "observe-calls.test.ts", "secrecy.test.ts"].map(
     (place) => `${client}/${place}`,
   ),
   "import/record": [

@@ -17,6 +17,7 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
   await clock.run(api.esims.order({}));
   await clock.run(api.client.get()).catch(() => {});
   await clock.run(api.request("GET", "/")).catch(() => {});
+  await api.request("GET", "/", undefined, { signal: AbortSignal.abort() }).catch(() => {});
   stop();
   await clock.run(api.request("GET", "/"));
   expect(messages).toMatchObject([
@@ -37,6 +38,7 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
       outcome: "unreachable",
       error: expect.any(Error),
     },
+    { operation: "request", attempts: 0, outcome: "aborted" },
   ]);
   const [token, order] = messages;
   expect(token?.waitMs).toBe(0);

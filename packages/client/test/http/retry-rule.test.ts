@@ -56,6 +56,39 @@ describe("what is tried again", () => {
   );
 });
 
+it("what may be done already is not repeated without an idempotency key, unless it is harmless or a DELETE", () => {
+  const lost = { kind: "lost", code: "timed_out", cause: new Error() } as const;
+  for (const attempt of [lost, answer(503)]) {
+    const next = (change: Partial<Operation>) =>
+      judge({ ...operation("request", "POST"), idempotencyKey: undefined, ...change }, attempt, noHistory)
+        .next;
+    expect([
+      next({}),
+      next({ isHarmless: true }),
+      next({ idempotencyKey: "key" }),
+      next({ method: "DELETE" }),
+    ]).toEqual(["fail", "retry", "retry", "retry"]);
+  }
+});
+
+it("after a lost answer, only a DELETE that is answered 404 is done", () => {
+  const history = { ...noHistory, mayBeDone: true };
+  const next = (method: Method, status: number) =>
+    judge(operation("request", method), answer(status), history).next;
+  expect([next("DELETE", 404), next("DELETE", 403), next("GET", 404), next("POST", 404)]).toEqual([
+    "gone",
+    "fail",
+    "fail",
+    "fail",
+  ]);
+});
+
+it("a token that ends between two attempts is renewed", async () => {
+  const { api, clock, service } = scriptedClient([{ answer: 423 }, { answer: "drop" }, { answer: 401 }]);
+  await clock.run(api.request("POST", "/path", {}));
+  expect([service.tokens, service.effects]).toEqual([2, 1]);
+});
+
 it("a 409 of numbers.allocate is in flight even if a proxy dropped Retry-After: a new key could allocate a second number", () => {
   expect(judge(operation("numbers.allocate", "POST"), answer(409), noHistory)).toMatchObject({
     next: "retry",
@@ -183,6 +216,11 @@ describe("DELETE", () => {
       expect(await clock.run(api.webhooks.delete("abc"))).toBeUndefined();
       expect(service.effects).toBe(1);
     }
+  });
+
+  it("is done though the 404 says why", async () => {
+    const { api, clock } = scriptedClient([{ answer: "drop" }, { answer: 404, body: '{"title":"No"}' }]);
+    expect(await clock.run(api.webhooks.delete("abc"))).toBeUndefined();
   });
 
   it("is not done when it is answered 404 at once, or after a refusal that did nothing", async () => {
