@@ -9,7 +9,6 @@ const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
 const client = "packages/client/test";
 const dumps = "packages/import/test";
-const endpoint = "packages/endpoint/test";
 /** The tests that run for a room: of a folder, those without processes and servers; slow ones by their names. */
 const tests = {
   "core/verify": [`${core}/verify`, `${core}/receive/receiver.test.ts`],
@@ -29,13 +28,6 @@ const tests = {
     `${dumps}/import-deliveries.test.ts`,
     `${dumps}/replay/replay-records.test.ts`,
     `${dumps}/dump/har.test.ts`,
-  ],
-  "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/rotate/rotate-secret.rest.test.ts`],
-  "endpoint/reconcile": [
-    `${endpoint}/reconcile`,
-    ...["create-reconciler", "handlers", "reconcile", "watermark"].map(
-      (name) => `${endpoint}/reconcile/${name}.rest.test.ts`,
-    ),
   ],
 };
 

@@ -47,7 +47,7 @@ export function errorOf(
       idempotencyKey,
       attempts,
       retryAfterMs: answer && retryAfterMs(answer.headers),
-      ...((cause ?? lostBy) !== undefined && { cause: cause ?? lostBy }),
+      cause: cause ?? lostBy,
     },
   );
 }

@@ -205,6 +205,7 @@ describe("the event of a record", () => {
     const event = (depth: number) => recordOf({ eventId: "a", payload: nested(depth) });
     expect(event(maxDepth - 1)).toMatchObject({ id: "a", payload: { a: [[[]]] } });
     expect(event(maxDepth)).toMatchObject({ id: "a", fault: "too_deep" });
+    expect(recordOf({ eventId: "a", payload: "none" })).toMatchObject({ id: "a", fault: "not_json" });
   });
 
   it("has no type if that is empty or no text, and no time if that is none", () => {
