@@ -9,7 +9,7 @@ const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
 const client = "packages/client/test";
 const dumps = "packages/import/test";
-/** The tests that run for a room: of a folder, those without processes and servers; slow ones by their names. */
+/** The tests that run for a room. */
 const tests = {
   "core/verify": [`${core}/verify`, `${core}/receive/receiver.test.ts`],
   "core/process": [
@@ -36,7 +36,7 @@ class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const [owner, folder] = room.split("/");
     const rank = ({ moduleId }: TestSpecification) => {
-      if (/suite|differential|observe|transports|endpoints|rest/.test(moduleId)) return 2;
+      if (/suite|differential|observe|transports|endpoints/.test(moduleId)) return 2;
       return moduleId.includes(`/${owner}/test/${folder}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
@@ -48,10 +48,8 @@ export default defineConfig({
   ...base,
   test: {
     ...settings,
-    include: tests[room].map((place) =>
-      join(place, place.endsWith(".ts") ? "" : "**/!(*.servers|*.rest|*.process|*.lab).test.ts"),
-    ),
-    exclude: ["**/node_modules/**"],
+    include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : "**/*.test.ts")),
+    exclude: ["**/node_modules/**", "**/*.{servers,rest,process,lab}.test.ts"],
     isolate: false, // loading the sources again for each file would be most of the work
     testTimeout: 15_000, // ends a test that hangs, before Stryker has to start another process; the slowest takes 3 s
     expect: { poll: { timeout: 12_000, interval: 20 } },
