@@ -7,25 +7,37 @@ const { projects: _, maxWorkers: __, ...settings } = base.test ?? {};
 /** Set by main.ts. */
 const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
+const client = "packages/client/test";
+const dumps = "packages/import/test";
 /** The tests that run for a room. */
 const tests = {
-  verify: [`${core}/verify`, `${core}/receive/receiver.test.ts`],
-  process: [
+  "core/verify": [`${core}/verify`, `${core}/receive/receiver.test.ts`],
+  "core/process": [
     `${core}/process`,
     `${core}/base/options.test.ts`,
     `${core}/receive/receiver.test.ts`,
     `${core}/observe.test.ts`,
   ],
-  work: [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
-  receive: [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
+  "core/work": [`${core}/work`, `${core}/memory/memory-inbox*.test.ts`, `${core}/observe.test.ts`],
+  "core/receive": [`${core}/receive`, "lab/mutation", "packages/express/test", `${core}/observe.test.ts`],
+  "client/http": ["http", "auth", "limit", "operations", "observe-calls.test.ts", "secrecy.test.ts"].map(
+    (place) => `${client}/${place}`,
+  ),
+  "import/record": [
+    `${dumps}/record`,
+    `${dumps}/import-deliveries.test.ts`,
+    `${dumps}/replay/replay-records.test.ts`,
+    `${dumps}/dump/har.test.ts`,
+  ],
 };
 
 /** The first test that fails ends a run: those of the room itself are first, and the long ones last. */
 class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const [owner, folder] = room.split("/");
     const rank = ({ moduleId }: TestSpecification) => {
       if (/suite|differential|observe|transports|endpoints/.test(moduleId)) return 2;
-      return moduleId.includes(`/core/test/${room}/`) ? 0 : 1;
+      return moduleId.includes(`/${owner}/test/${folder}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));
   }

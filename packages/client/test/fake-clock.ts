@@ -4,6 +4,8 @@ import type { ClientClock } from "@esim-webhooks/client";
 export interface FakeClock extends ClientClock {
   /** Lets time pass from wait to wait, as long as the work is not done. */
   run<T>(work: Promise<T>): Promise<T>;
+  /** How many waits have not ended. */
+  readonly waiting: number;
 }
 
 /** A clock whose time passes only while everybody waits for it. */
@@ -12,6 +14,9 @@ export function fakeClock(startAt = 1_700_000_000_000): FakeClock {
   const waits = new Map<object, { readonly at: number; readonly wake: () => void }>();
   return {
     now: () => time,
+    get waiting() {
+      return waits.size;
+    },
     wait: (ms, signal) =>
       new Promise((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);

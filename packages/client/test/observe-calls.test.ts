@@ -17,6 +17,7 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
   await clock.run(api.esims.order({}));
   await clock.run(api.client.get()).catch(() => {});
   await clock.run(api.request("GET", "/")).catch(() => {});
+  await api.request("GET", "/", undefined, { signal: AbortSignal.abort() }).catch(() => {});
   stop();
   await clock.run(api.request("GET", "/"));
   expect(messages).toMatchObject([
@@ -37,6 +38,7 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
       outcome: "unreachable",
       error: expect.any(Error),
     },
+    { operation: "request", attempts: 0, outcome: "aborted" },
   ]);
   const [token, order] = messages;
   expect(token?.waitMs).toBe(0);
@@ -45,6 +47,14 @@ it("tells of each call, and of the exchange of its token, once it has ended", as
   expect(messages[3]).not.toHaveProperty("status");
 });
 
-it("refuses a listener that is no function", () => {
-  expect(() => observeCalls({} as never)).toThrow(expect.objectContaining({ code: "invalid_option" }));
+it.each([
+  ["object", {}],
+  ["null", null],
+])("refuses a listener that is no function, but %s", (kind, listener) => {
+  expect(() => observeCalls(listener as never)).toThrow(
+    expect.objectContaining({
+      code: "invalid_option",
+      message: expect.stringMatching(new RegExp(`^observeCalls: .*, not ${kind}\\.`)),
+    }),
+  );
 });

@@ -47,7 +47,7 @@ export function errorOf(
       idempotencyKey,
       attempts,
       retryAfterMs: answer && retryAfterMs(answer.headers),
-      ...((cause ?? lostBy) !== undefined && { cause: cause ?? lostBy }),
+      cause: cause ?? lostBy,
     },
   );
 }
@@ -76,7 +76,8 @@ function whatHappened(
 }
 
 function mend(code: ApiErrorCode, operation: Operation, run: Run, problem: Problem | undefined): string {
-  if (code in remedies) return remedies[code] ?? "";
+  const always = remedies[code];
+  if (always !== undefined) return always;
   if (code === "rate_limited")
     return "The client id has more callers: share one limiter, or lower the limit of each.";
   if (code === "in_flight")

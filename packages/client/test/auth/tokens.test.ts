@@ -1,5 +1,11 @@
-import { createClient, type Fetch, type Token, type TokenExchange } from "@esim-webhooks/client";
-import { describe, expect, it } from "vitest";
+import {
+  createClient,
+  type Fetch,
+  type Limiter,
+  type Token,
+  type TokenExchange,
+} from "@esim-webhooks/client";
+import { describe, expect, it, vi } from "vitest";
 import { fakeClock } from "../fake-clock.ts";
 import { credentials, scriptedClient } from "../scripted-client.ts";
 
@@ -54,6 +60,28 @@ describe("one token", () => {
     const api = createClient({ ...credentials, fetch, clock });
     await clock.run(Promise.all(Array.from({ length: 150 }, () => api.request("GET", "/"))));
     expect(new Set(statuses)).toEqual(new Set([200]));
+  });
+
+  it("that ends in the queue and cannot be renewed gives the slot back: nothing was sent", async () => {
+    const clock = fakeClock();
+    const slot = { answered: vi.fn(), givenUp: vi.fn() };
+    const limiter: Limiter = {
+      take: (_, signal) => clock.wait(5000, signal).then(() => slot),
+      state: () => ({ waiting: 0, inFlight: 0, remaining: undefined, pauseMs: 0 }),
+    };
+    let exchanges = 0;
+    const exchange = async () => {
+      if (exchanges++ > 0) throw new Error("down");
+      return { accessToken: "short", expiresInSeconds: 3 };
+    };
+    const { api, service } = scriptedClient([], { clock, limiter, exchange });
+    await expect(clock.run(api.request("POST", "/", {}))).rejects.toMatchObject({
+      code: "exchange_failed",
+      attempts: 0,
+    });
+    expect(service.seen).toEqual([]);
+    expect(slot.answered).toHaveBeenCalledWith();
+    expect(slot.givenUp).not.toHaveBeenCalled();
   });
 
   it("that was renewed by another caller meanwhile is not renewed again for a late 401", async () => {

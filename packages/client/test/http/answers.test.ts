@@ -6,9 +6,12 @@ import {
   type ApiError,
   type CallMessage,
   createClient,
+  type Limiter,
+  type Method,
   observeCalls,
 } from "@esim-webhooks/client";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { Step } from "../script-service.ts";
 import { credentials, scriptedClient } from "../scripted-client.ts";
 
 /** A client of a real server, which answers every call but that for the token with `answer`. */
@@ -26,6 +29,8 @@ async function clientOf(answer: RequestListener): Promise<{ readonly api: ApiCli
   return { api: createClient({ ...credentials, baseUrl: url, maxAttempts: 1 }), url };
 }
 
+const exchange = async () => ({ accessToken: "abc", expiresInSeconds: 60 });
+
 const failureOf = (call: Promise<unknown>) =>
   call.then(
     () => expect.unreachable(),
@@ -35,9 +40,11 @@ const failureOf = (call: Promise<unknown>) =>
 describe("a body that cannot be read is told for what it is, and not quoted", () => {
   const personal = "+32470000000";
   it.each([
-    ["an HTML page", `<!doctype html><p>${personal}`, "text/html"],
+    ["an HTML page", `\n<!doctype html><p>${personal}`, "text/plain"],
+    ["an HTML page", `<p>${personal}`, "text/html"],
+    ["JSON that was cut short", `\n[{"msisdn":"${personal}"`, "text/plain"],
     ["JSON that was cut short", `{"data":{"msisdn":"${personal}"`, "application/json"],
-    ["no JSON", personal, "text/plain"],
+    ["no JSON", `${personal} [<html`, "text/plain"],
     ["an empty body", "", "application/json"],
   ])("%s", async (shape, body, type) => {
     const { api } = await clientOf((_, response) => response.setHeader("content-type", type).end(body));
@@ -45,6 +52,23 @@ describe("a body that cannot be read is told for what it is, and not quoted", ()
     expect(error).toMatchObject({ code: "unreadable_answer", status: 200, retryable: true });
     expect(error.message).toContain(shape);
     expect(error.message).not.toContain("3247");
+  });
+
+  it("more than 64 MiB, which are not kept in memory", async () => {
+    const mebibyte = new Uint8Array(1024 * 1024);
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(stream) {
+        sent += 1;
+        stream.enqueue(mebibyte);
+      },
+    });
+    const { api, clock } = scriptedClient([], { exchange, fetch: async () => new Response(body) });
+    const error = await failureOf(clock.run(api.client.get()));
+    expect(error).toMatchObject({ code: "unreadable_answer", status: 200 });
+    expect(error.message).toContain("more than 64 MiB");
+    expect(sent).toBeGreaterThanOrEqual(65);
+    expect(sent).toBeLessThan(70);
   });
 
   it("a connection that is cut in the middle of the answer is connection_lost", async () => {
@@ -144,13 +168,30 @@ it("a server that is not there is unreachable", async () => {
   expect(error).toMatchObject({ code: "unreachable", idempotencyKey: expect.any(String) });
 });
 
+it.each([
+  [
+    "connection_lost",
+    ["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "UND_ERR_RES_CONTENT_LENGTH_MISMATCH", "HPE_CLOSED"],
+  ],
+  ["unreachable", ["ECONNREFUSED", "ENOTFOUND", "UND_ERR_CONNECT_TIMEOUT", undefined]],
+])("a request that fails is %s after %j", async (code, causes) => {
+  for (const cause of causes) {
+    const failed = new TypeError("fetch failed", { cause: Object.assign(new Error(), { code: cause }) });
+    const { api, clock } = scriptedClient([], {
+      exchange,
+      fetch: () => Promise.reject(failed),
+      maxAttempts: 1,
+    });
+    expect(await failureOf(clock.run(api.client.get()))).toMatchObject({ code });
+  }
+});
+
 it("says at which address nothing answers, without its path, and what to check", async () => {
   const api = createClient({ ...credentials, baseUrl: "http://127.0.0.1:9/api/v3", maxAttempts: 1 });
   const noToken = await failureOf(api.esims.order({}));
   expect(noToken.message).toBe(
     "esims.order: there is no token. auth.token: nothing answers at http://127.0.0.1:9. Check that the service runs and that the base URL (ESIM_API_URL) is right.",
   );
-  const exchange = async () => ({ accessToken: "token", expiresInSeconds: 60 });
   const sending = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", exchange, maxAttempts: 1 });
   const notSent = await failureOf(sending.esims.order({}));
   expect(notSent.message).toBe(
@@ -201,7 +242,7 @@ describe("an answer that breaks the protocol", () => {
     onTestFinished(observeCalls((message) => void messages.push(message)));
     const api = createClient({
       baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v3`,
-      exchange: async () => ({ accessToken: "abc", expiresInSeconds: 60 }),
+      exchange,
       maxAttempts: 1,
     });
     const error = await failureOf(api.client.get());
@@ -248,6 +289,24 @@ describe("the title of a problem in a message", () => {
   });
 });
 
+it("says of 300 to 399 that it is a redirect, except of 304", async () => {
+  for (const status of [300, 304, 399, 418]) {
+    const { api, clock } = scriptedClient([{ answer: status }]);
+    const { code, message } = await failureOf(clock.run(api.client.get()));
+    expect(code).toBe("unexpected_status");
+    expect(/a redirect.*not followed/.test(message)).toBe(status === 300 || status === 399);
+  }
+});
+
+it("takes no answer without a status for a success", async () => {
+  const { api, clock } = scriptedClient([], { exchange, fetch: async () => Response.error() });
+  const error = await failureOf(clock.run(api.request("GET", "/")));
+  expect(error).toMatchObject({
+    code: "unexpected_status",
+    message: expect.not.stringContaining("redirect"),
+  });
+});
+
 it("names a redirect, and says why it is not followed", async () => {
   const { api, clock } = scriptedClient([{ answer: 307, headers: { location: "https://other.test" } }]);
   const error = await failureOf(clock.run(api.client.get()));
@@ -257,8 +316,6 @@ it("names a redirect, and says why it is not followed", async () => {
 });
 
 describe("the time of a call ends it", () => {
-  const exchange = async () => ({ accessToken: "abc", expiresInSeconds: 60 });
-
   it("even if a fetch that was handed in ignores its signal; a late answer is cancelled", async () => {
     const late = Promise.withResolvers<Response>();
     const isCancelled = Promise.withResolvers<void>();
@@ -275,6 +332,12 @@ describe("the time of a call ends it", () => {
     const { api, clock } = scriptedClient([], { exchange, fetch: async () => endless(), maxAttempts: 1 });
     expect(await failureOf(clock.run(api.client.get()))).toMatchObject({ code: "timed_out", attempts: 1 });
     await isCancelled.promise;
+  });
+
+  it("and a call that has ended leaves no timer, which would keep the process running", async () => {
+    const { api, clock } = scriptedClient([{ answer: 503 }, { answer: "drop" }, { answer: 404 }]);
+    for (const path of ["/fails", "/succeeds"]) await clock.run(api.request("GET", path)).catch(() => {});
+    expect(clock.waiting).toBe(0);
   });
 
   it("and a signal that is aborted before sends nothing, for a token neither", async () => {
@@ -320,6 +383,26 @@ describe("what to do about a success that cannot be read", () => {
     },
   );
 
+  it("a DELETE: done, if the answer is the service's", async () => {
+    const remove = (api: ApiClient) => api.webhooks.delete("abc");
+    const { error } = await failureAfter('{"data":{"url":5}}', remove);
+    expect(error).toMatchObject({
+      code: "unexpected_answer",
+      remedy: expect.stringMatching(/Do not call again/),
+    });
+    const page = await failureAfter("<html>", remove);
+    expect(page.error.remedy).toMatch(
+      /It may have been done: call again later with the same arguments, [^4]*$/,
+    );
+  });
+
+  it("names the first five fields that differ", async () => {
+    const endpoints = JSON.stringify({ data: Array.from({ length: 9 }, () => ({})) });
+    const { error } = await failureAfter(endpoints, (api) => api.webhooks.list().page());
+    expect(error.message.match(/"data\.\d\./g)).toHaveLength(5);
+    expect(error.remedy).toContain("use api.request, which reads them as they are");
+  });
+
   it("a GET: nothing of what was done, and of no key", async () => {
     for (const body of ["", "<html>", "{}"]) {
       const { error } = await failureAfter(body, (api) => api.client.get());
@@ -332,6 +415,84 @@ describe("what to do about a success that cannot be read", () => {
     const error = await failureOf(clock.run(api.client.get()));
     expect(error.message).not.toMatch(/api\.request|did what/);
     expect(error.message).toContain('"access_token"');
+  });
+});
+
+describe("the advice of an error", () => {
+  const repeat = /It may have been done: .*the same body and error\.idempotencyKey.* 48 hours/;
+  const address = /^Check that the service runs and that the base URL/;
+  const problem = JSON.stringify({ title: "No" });
+
+  it.each<[Method, Step, RegExp]>([
+    ["GET", { answer: "cut" }, /^Call again later\.$/],
+    ["DELETE", { answer: "cut" }, /^Call again later\.$/],
+    ["POST", { answer: "cut" }, repeat],
+    ["PATCH", { answer: "hang" }, repeat],
+    ["GET", { answer: "hang" }, /^Call again later\.$/],
+    ["GET", { answer: "drop" }, address],
+    ["DELETE", { answer: "drop" }, address],
+    ["POST", { answer: "drop" }, new RegExp(`${address.source}.*${repeat.source}`)],
+    ["GET", { answer: 503 }, /^Call again later\.$/],
+    ["DELETE", { answer: 503, body: problem }, /^Call again later\.$/],
+    ["POST", { answer: 503 }, new RegExp(`${repeat.source}.*fails in the same way again.* a new key`)],
+    [
+      "POST",
+      { answer: 423 },
+      /^The first request .*call again later with the same body and error\.idempotencyKey/,
+    ],
+    ["DELETE", { answer: 423 }, /^The first request .*call again later with the same arguments/],
+    ["GET", { answer: 423 }, /^The first request .*call again later with the same arguments/],
+    ["POST", { answer: 429 }, /^The client id has more callers/],
+    ["POST", { answer: 400 }, /^The answer does not say why.* base URL/],
+    ["POST", { answer: 400, body: problem }, /^The reason is in error\.problemDetails/],
+    ["POST", { answer: 418, body: problem }, /^The reason is in error\.problemDetails/],
+    ["POST", { answer: 422 }, /^Use a fresh key/],
+    ["GET", { answer: 403 }, /no access/],
+    ["GET", { answer: 404 }, /^Check the references.*base URL/],
+  ])("of a %s after %j", async (method, step, advice) => {
+    const { api, clock } = scriptedClient([step], { maxAttempts: 1 });
+    const { remedy, message, attempts } = await failureOf(clock.run(api.request(method, "/path")));
+    expect(remedy).toMatch(advice);
+    if (!advice.source.includes("done")) expect(remedy).not.toContain("done");
+    expect(attempts).toBe(1);
+    expect(message).not.toContain("attempts");
+  });
+
+  it("says of a fresh token that is refused, too, that the credentials do not fit the address", async () => {
+    const { api, clock } = scriptedClient([{ answer: 401 }, { answer: 401 }]);
+    const error = await failureOf(clock.run(api.request("POST", "/path")));
+    expect(error).toMatchObject({ code: "unauthorized", attempts: 2 });
+    expect(error.message).toMatch(/answered 401 .*after 2 attempts\. A fresh token was refused as well/);
+  });
+
+  it("says that nothing was sent when its time ended, or it was aborted, while it waited for its slot", async () => {
+    const limiter: Limiter = {
+      take: (_, signal) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+      state: () => ({ waiting: 1, inFlight: 0, remaining: undefined, pauseMs: 0 }),
+    };
+    const { api, clock } = scriptedClient([], { limiter, exchange });
+    const late = await failureOf(clock.run(api.request("POST", "/path")));
+    expect(late).toMatchObject({ code: "timed_out", attempts: 0 });
+    expect(late.message).toMatch(/nothing was sent.*raise timeoutMs/);
+    const stop = new AbortController();
+    const call = failureOf(api.request("POST", "/path", {}, { signal: stop.signal }));
+    stop.abort();
+    const aborted = await call;
+    expect(aborted).toMatchObject({ code: "aborted", attempts: 0, remedy: "Call again later." });
+    expect(aborted.message).toContain("before anything was sent");
+  });
+
+  it("says of a call that is aborted between its attempts that it may have been done, not what was answered", async () => {
+    const { api, clock, service } = scriptedClient([{ answer: 503, body: problem }]);
+    const stop = new AbortController();
+    const call = failureOf(api.request("POST", "/path", {}, { signal: stop.signal }));
+    await expect.poll(() => service.seen.length).toBe(1);
+    await expect.poll(() => clock.waiting).toBe(2); // its time, and its pause
+    stop.abort();
+    const error = await call;
+    expect(error).toMatchObject({ code: "aborted", attempts: 1, status: 503 });
+    expect(error.message).toMatch(/^request: aborted\. It may have been done/);
   });
 });
 

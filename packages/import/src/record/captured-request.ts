@@ -113,7 +113,7 @@ export function headersOf(value: unknown, maxDepth: number): Headers | undefined
     const parsed = parseNested(value, maxDepth); // a column of CSV
     if ("json" in parsed)
       return typeof parsed.json === "string" ? undefined : headersOf(parsed.json, maxDepth);
-    return parsed.fault === "not_json" ? headersOf(headerLines(value), maxDepth) : undefined;
+    return headersOf(headerLines(value), maxDepth);
   }
   const list = Array.isArray(value) ? value.map(pairOf) : isObject(value) ? Object.entries(value) : undefined;
   if (!list?.every(isPair)) return undefined;
