@@ -1,9 +1,10 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | tests [part of a path …]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | fleets [part of the name of a scenario] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { runDisks } from "./disks/main.ts";
 import { runFaults } from "./faults/main.ts";
+import { runFleets } from "./fleets/main.ts";
 import { runInputs } from "./inputs/main.ts";
 import { runModel } from "./model/main.ts";
 
@@ -18,6 +19,7 @@ const parts = {
   faults: runFaults,
   disks: runDisks,
   inputs: runInputs,
+  fleets: runFleets,
   tests: (...paths: readonly string[]) =>
     run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
   crashes() {
