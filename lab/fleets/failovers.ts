@@ -11,7 +11,7 @@ import { missingIn } from "./findings.ts";
 import type { Fleet } from "./fleet.ts";
 import { bullmqGround, postgresGround } from "./grounds.ts";
 import type { Scenario } from "./scenario.ts";
-import { tryStore } from "./store-trial.ts";
+import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { type Trial, tryInbox, usualTask } from "./trial.ts";
 
 /** How long before the promotion an event may have been acknowledged that an asynchronous replica lacks. */
@@ -94,7 +94,7 @@ const redis = (waitReplicas: 0 | 1): Scenario => ({
   async run(random, seed) {
     const pair = await redisPair();
     const failover = failoverOf(pair, random);
-    const task = { ...usualTask("redis", pair.url, seed), waitReplicas };
+    const task = { ...usualTask("redis", pair.url, seed), waitReplicas, leaseMs: longLeaseMs };
     const mayForget = waitReplicas === 0 ? { unexplained: failover.unexplained } : {};
     return tryStore({ task, faults: failover.strike, close: () => pair.close(), ...mayForget }, random);
   },

@@ -9,11 +9,11 @@ import type { Fleet } from "./fleet.ts";
 import { bullmqGround, postgresGround } from "./grounds.ts";
 import { type Segment, segmentsOf } from "./namespaces.ts";
 import type { Scenario } from "./scenario.ts";
-import { tryStore } from "./store-trial.ts";
+import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
 
 /** Longer than any wait of ours may last, so that a wait without a limit is noticed. */
-const halfClosedMs = 8000;
+const halfClosedMs = 9000;
 
 /** Strikes each segment with each fault, the two at the same time. */
 const strikes = (segments: readonly Segment[], random: Random) => (fleet: Fleet) =>
@@ -106,7 +106,7 @@ const redis = (id: string): Scenario => ({
   async run(random, seed) {
     const segments = segmentsOf(id);
     const server = await redisOn(segments);
-    const task = { ...usualTask("redis", server.url, seed), ...settings };
+    const task = { ...usualTask("redis", server.url, seed), ...settings, leaseMs: longLeaseMs };
     const prefixes = prefixesOf(segments);
     const faults = strikes(segments, random);
     return tryStore({ task, prefixes, faults, close: () => server.close() }, random);

@@ -19,13 +19,16 @@ export interface StoreTrial {
   close(): Promise<unknown>;
 }
 
+/** Longer than the store is unreachable: when a claim ends meanwhile, another process may handle its event as well. */
+export const longLeaseMs = 20_000;
+
 /** The lines of two processes may be this much late. */
 const lateMs = 1000;
 
 export async function tryStore(trial: StoreTrial, random: Random): Promise<Figures> {
   const { task, ownPlace = task.place } = trial;
   const {
-    unexplained = (forgotten) => forgotten.map((id) => `${id} was acknowledged, and its id is forgotten`),
+    unexplained = (forgotten) => forgotten.map((id) => `${id} was acknowledged, and is forgotten or was handled again`),
   } = trial;
   const fleet = await startFleet(task, ["receive"], random, trial.prefixes);
   try {
