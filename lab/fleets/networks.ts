@@ -13,7 +13,7 @@ import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
 
 /** Longer than any wait of ours may last, so that a wait without a limit is noticed. */
-const halfClosedMs = 9000;
+const halfClosedMs = 10_000;
 
 /** Strikes each segment with each fault, the two at the same time. */
 const strikes = (segments: readonly Segment[], random: Random) => (fleet: Fleet) =>
@@ -49,7 +49,7 @@ async function strikeOne(segment: Segment, fleet: Fleet, random: Random): Promis
 }
 
 /** The place of a server for the fleet: its address is that of the first segment, and each process reads it for its own. */
-const settings = { overMs: 22_000, events: 250 };
+const settings = { overMs: 25_000, events: 250 };
 
 const postgres = (id: string): Scenario => ({
   name: "network, postgresInbox",

@@ -25,7 +25,7 @@ async function handle({ id }: { readonly id: string }, { tx }: HandlerContext): 
   runs += 1;
   const isFailing = task.failEvery > 0 && runs % task.failEvery === 0;
   if (tx !== undefined) await writeEffect(task.engine as "sqlite" | "postgres", "esim_webhooks", tx, id);
-  await pause(random.between(1, 60));
+  await pause(random.between(20, 250));
   if (isFailing) throw new Error("a handler that fails");
   say(`handled ${id} ${Date.now()}`);
 }
