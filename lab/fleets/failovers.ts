@@ -22,7 +22,7 @@ function failoverOf(pair: FailoverPair, random: Random) {
   let promotedAt = Number.POSITIVE_INFINITY;
   return {
     async strike(fleet: Fleet): Promise<void> {
-      await pause(random.between(1000, 2500));
+      await pause(random.between(4500, 6000)); // late: a lost event that is delivered again later would be stored again
       promotedAt = Date.now();
       fleet.strike();
       await pair.promote();

@@ -73,6 +73,8 @@ export async function startFleet(
     await within(stopsWithinMs, "stops", Promise.all(ended.map(({ run }) => run.ended)));
   }
 
+  const said = () => runs.flatMap(({ output }) => output().split("\n"));
+
   return {
     faults: () => faults,
     strike() {
@@ -97,11 +99,11 @@ export async function startFleet(
       const receivers = members.filter(({ role }) => role === "receive").map(({ run }) => run.ended);
       await within(deliveredWithinMs, "acknowledges every event", Promise.all(receivers));
     },
-    said: () => runs.flatMap(({ output }) => output().split("\n")),
+    said,
     end: (role) => end(members.filter((member) => member.role === role)),
     async stop() {
       await end(members);
-      return this.said();
+      return said();
     },
     close() {
       for (const { child } of runs) {

@@ -79,7 +79,7 @@ async function workQueue(): Promise<void> {
     connection: {
       url: placeOf(task),
       maxRetriesPerRequest: null,
-      reconnectOnError: ({ message }) => message.includes("READONLY"),
+      reconnectOnError: ({ message }: Error) => message.includes("READONLY"),
     },
     concurrency: 10,
     maxStalledCount: 1000,
@@ -112,4 +112,5 @@ async function operate(): Promise<void> {
   await inbox.close();
 }
 
-await { receive, work, operate }[role]?.();
+const roles: Readonly<Record<string, () => Promise<void>>> = { receive, work, operate };
+await roles[role]?.();

@@ -28,7 +28,8 @@ const lateMs = 1000;
 export async function tryStore(trial: StoreTrial, random: Random): Promise<Figures> {
   const { task, ownPlace = task.place } = trial;
   const {
-    unexplained = (forgotten) => forgotten.map((id) => `${id} was acknowledged, and is forgotten or was handled again`),
+    unexplained = (forgotten) =>
+      forgotten.map((id) => `${id} was acknowledged, and is forgotten or was handled again`),
   } = trial;
   const fleet = await startFleet(task, ["receive"], random, trial.prefixes);
   try {
