@@ -1,9 +1,10 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | scale [engine] | time [engine] | tests [part of a path …]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | fleets [part of the name of a scenario] | scale [engine] | time [engine] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { runDisks } from "./disks/main.ts";
 import { runFaults } from "./faults/main.ts";
+import { runFleets } from "./fleets/main.ts";
 import { runInputs } from "./inputs/main.ts";
 import { runModel } from "./model/main.ts";
 import { runScale } from "./scale/main.ts";
@@ -20,6 +21,7 @@ const parts = {
   faults: runFaults,
   disks: runDisks,
   inputs: runInputs,
+  fleets: runFleets,
   scale: runScale,
   time: runTime,
   tests: (...paths: readonly string[]) =>

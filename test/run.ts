@@ -8,6 +8,8 @@ export interface Run {
   readonly child: ChildProcess;
   /** Resolves with the first line of standard output that matches. Rejects if the process ends before. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The lines of both streams so far. */
+  output(): string;
   /**
    * Resolves when the process has ended. `output` has the lines of both streams. It may lack the last ones of a process that was
    * killed: a pipe has room for some 200, and the others are lost unless the process writes them by `writeSync`.
@@ -49,6 +51,7 @@ export function runCommand(
   return {
     child,
     ended,
+    output: () => output,
     line: (pattern) =>
       new Promise((resolve, reject) => {
         const look = (line: string) => {

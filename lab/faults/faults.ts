@@ -12,6 +12,7 @@ export interface Fault {
 
 const random = "lab/test/trace.lab.test.ts";
 const disks = "lab/test/disks.lab.test.ts";
+const fleets = "lab/test/fleets.lab.test.ts";
 const memorySuite = "packages/core/test/memory/memory-inbox.suite.test.ts";
 
 export const faults: readonly Fault[] = [
@@ -20,7 +21,7 @@ export const faults: readonly Fault[] = [
     file: "packages/store-sqlite/src/sql/settle.ts",
     before: "where id = ? and source = ? and fence = ? and state = 'leased' returning lane`",
     after: "where id = ? and source = ? and coalesce(fence, ?) is not null returning lane`",
-    checks: [random],
+    checks: [random, fleets],
   },
   {
     name: "the fence is not checked at settle (in memory)",

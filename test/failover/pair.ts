@@ -21,6 +21,8 @@ export interface FailoverPair {
   promote(): Promise<void>;
   /** Step 2 of both: the new one is the only primary, and the address leads to it. */
   lead(): Promise<void>;
+  /** Step 2 of an unplanned failover whose old primary dies, with its connections. Redis' comes back as the replica of the new one. */
+  takeOver(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,7 +32,10 @@ export type StartPair = (options?: { readonly isSynchronous?: boolean }) => Prom
 export const redisPair: StartPair = async () => {
   const primary = await privateRedis("--repl-diskless-sync", "no", "--repl-diskless-sync-delay", "0");
   const replica = await privateReplica(primary);
-  const [old, fresh] = [new Redis(primary.url), new Redis(replica.url)];
+  const [old, fresh] = [primary, replica].map(({ url }) => new Redis(url).on("error", () => {})) as [
+    Redis,
+    Redis,
+  ];
   const { hostname, port } = new URL(replica.url);
   const role = async (of: Redis) => (await of.role())[0];
   const until = async (of: Redis, wanted: string) => {
@@ -46,6 +51,10 @@ export const redisPair: StartPair = async () => {
       if ((await role(old)) === "master") await old.replicaof(hostname, Number(port));
       await until(fresh, "master");
     },
+    async rejoin() {
+      await primary.start();
+      await old.replicaof(hostname, Number(port));
+    },
     async close() {
       for (const client of [old, fresh]) client.disconnect();
     },
@@ -57,7 +66,7 @@ export const postgresPair: StartPair = async ({ isSynchronous = false } = {}) =>
   const standby = await privateStandby(primary, "standby");
   const [old, fresh] = [primary, standby].map(({ url }) => new pg.Client({ connectionString: url }));
   if (old === undefined || fresh === undefined) throw new Error("two servers have two clients");
-  for (const client of [old, fresh]) await client.connect();
+  for (const client of [old, fresh]) await client.on("error", () => {}).connect();
   const set = async (name: string, value: string) => {
     await old.query(`alter system set ${name} = '${value}'`);
     await old.query("select pg_reload_conf()");
@@ -94,7 +103,10 @@ export const postgresPair: StartPair = async ({ isSynchronous = false } = {}) =>
 
 async function behindProxy(
   servers: readonly [primary: TestServer, replica: TestServer],
-  steps: Pick<FailoverPair, "demote" | "promote" | "lead"> & { close(): Promise<unknown> },
+  steps: Pick<FailoverPair, "demote" | "promote" | "lead"> & {
+    rejoin?(): Promise<void>;
+    close(): Promise<unknown>;
+  },
 ): Promise<FailoverPair> {
   let connections = 0;
   const proxy = await startProxy(servers[0], {
@@ -111,6 +123,11 @@ async function behindProxy(
     async lead() {
       await steps.lead();
       proxy.lead(servers[1]);
+    },
+    async takeOver() {
+      await servers[0].kill();
+      proxy.lead(servers[1]);
+      await steps.rejoin?.();
     },
     async close() {
       await steps.close();

@@ -1,0 +1,71 @@
+import { key } from "../../test/inbox-entry.ts";
+import type { Random } from "../simulation/random.ts";
+import { openStore, type Task } from "./engines.ts";
+import { heard } from "./findings.ts";
+import { type Fleet, type Prefix, startFleet } from "./fleet.ts";
+import type { Figures } from "./scenario.ts";
+import { tooLate } from "./trial.ts";
+
+/** Receivers that handle events inline, with the ids in a dedupe store, while faults strike them. */
+export interface StoreTrial {
+  readonly task: Task;
+  /** How the parent of the fleet reaches the store. Default: as the fleet does. */
+  readonly ownPlace?: string;
+  readonly prefixes?: readonly Prefix[];
+  /** Strikes while events are sent. */
+  faults(fleet: Fleet): Promise<void>;
+  /** The forgotten ids that may not be, as sentences. Default: all. */
+  unexplained?(forgotten: readonly string[], acknowledged: ReadonlyMap<string, number>): readonly string[];
+  close(): Promise<unknown>;
+}
+
+/** Longer than the store is unreachable: when a claim ends meanwhile, another process may handle its event as well. */
+export const longLeaseMs = 12_000;
+
+/** The lines of two processes may be this much late. */
+const lateMs = 1000;
+
+export async function tryStore(trial: StoreTrial, random: Random): Promise<Figures> {
+  const { task, ownPlace = task.place } = trial;
+  const {
+    unexplained = (forgotten) =>
+      forgotten.map((id) => `${id} was acknowledged, and is forgotten or was handled again`),
+  } = trial;
+  const fleet = await startFleet(task, ["receive"], random, trial.prefixes);
+  try {
+    await trial.faults(fleet);
+    await fleet.delivered();
+    const said = heard(await fleet.stop());
+    const { acknowledged, handled, slowestMs } = said;
+    const forgotten = await forgottenBy({ ...task, place: ownPlace, timeoutMs: 60_000 }, acknowledged.keys());
+    const again = [...handled]
+      .filter(([id, ends]) => Math.max(...ends) > (acknowledged.get(id) ?? Number.POSITIVE_INFINITY) + lateMs)
+      .map(([id]) => id);
+    const unhandled = [...acknowledged.keys()].filter((id) => !handled.has(id));
+    const broken = [
+      ...unexplained([...new Set([...forgotten, ...again])], acknowledged),
+      ...unhandled.map((id) => `${id} was acknowledged, and its handler has not run`),
+      ...said.refused,
+      ...tooLate(said, task.leaseMs), // a receiver waits so long for the mark of an event that was handled
+    ];
+    return {
+      ...{ sent: task.events, acknowledged: acknowledged.size, faults: fleet.faults(), broken },
+      ...{ lost: forgotten.length, handledTwice: again.length, forbidden: 0, slowestMs },
+    };
+  } finally {
+    fleet.close();
+    await trial.close();
+  }
+}
+
+/** The ids that the store no longer has as done. */
+async function forgottenBy(task: Task, ids: Iterable<string>): Promise<string[]> {
+  const store = openStore({ ...task, waitReplicas: 0 });
+  try {
+    const forgotten: string[] = [];
+    for (const id of ids) if ((await store.claim(key(id), 1000)).status !== "done") forgotten.push(id);
+    return forgotten;
+  } finally {
+    await store.close();
+  }
+}

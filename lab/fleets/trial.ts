@@ -1,0 +1,124 @@
+import type { OperatedInbox } from "../../test/operators/engines.ts";
+import type { Random } from "../simulation/random.ts";
+import { type Engine, openInbox, type Task } from "./engines.ts";
+import { erasedEsims, esimOf } from "./events.ts";
+import { forgottenIn, heard, missingIn, repeated, type Said, untilSettled } from "./findings.ts";
+import { type Fleet, type Prefix, type Role, startFleet } from "./fleet.ts";
+import type { Ground } from "./grounds.ts";
+import type { Figures } from "./scenario.ts";
+
+/** A fleet that works an inbox while faults strike it. */
+export interface Trial {
+  readonly ground: Ground;
+  readonly task: Task;
+  /** How the parent of the fleet reaches the engine. Default: as the fleet does. */
+  readonly ownPlace?: string;
+  readonly prefixes?: readonly Prefix[];
+  /** Whether operators pause, redrive and erase as well. */
+  readonly hasOperators?: true;
+  /** Strikes while events are sent. */
+  faults(fleet: Fleet): Promise<void>;
+  /** Looks for acknowledged events that are missing, and brings them back. Default: none may be missing. */
+  recover?(
+    inbox: OperatedInbox,
+    missing: readonly string[],
+    said: ReadonlyMap<string, number>,
+  ): Promise<string[]>;
+}
+
+const concurrency = 10; // of each worker
+
+export const usualTask = (engine: Engine, place: string, seed: string): Task => ({
+  ...{
+    engine,
+    place,
+    seed,
+    timeoutMs: 1500,
+    leaseMs: 2000,
+    waitReplicas: 0,
+    events: 300,
+    overMs: 8000,
+    failEvery: 0,
+  },
+});
+
+/** Runs a trial on an inbox, and replays its history. */
+export async function tryInbox(trial: Trial, random: Random): Promise<Figures> {
+  const { ground, task, ownPlace = task.place, hasOperators } = trial;
+  const roles: readonly Role[] = hasOperators ? ["receive", "work", "operate"] : ["receive", "work"];
+  const fleet = await startFleet(task, roles, random, trial.prefixes);
+  const inbox = openInbox({ ...task, place: ownPlace, timeoutMs: 60_000 });
+  const broken: string[] = [];
+  try {
+    await trial.faults(fleet);
+    await fleet.delivered();
+    let acknowledged = heard(fleet.said()).acknowledged;
+    let missing = hasOperators ? [] : await missingIn(inbox, acknowledged.keys());
+    const lost = missing.length;
+    if (trial.recover !== undefined) broken.push(...(await trial.recover(inbox, missing, acknowledged)));
+    else broken.push(...missing.map((id) => `${id} was acknowledged, and is lost`));
+    if (hasOperators) await fleet.end("operate");
+    await untilSettled(inbox, async () => {
+      if (!hasOperators) return;
+      await inbox.resume();
+      await inbox.redrive({ state: "dead" });
+    });
+    const lines = await fleet.stop();
+    const said = heard(lines);
+    acknowledged = said.acknowledged;
+    missing = await missingIn(
+      inbox,
+      [...acknowledged.keys()].filter((id) => !hasOperators || !erasedEsims.includes(esimOf(id))),
+    );
+    broken.push(...missing.map((id) => `${id} was acknowledged, and is not in the inbox at the end`));
+    if (hasOperators)
+      for (const id of await forgottenIn(inbox, erasedEsims, task.events))
+        broken.push(`${id} was erased, and is stored again by a redelivery`);
+    const { seen, unknown } = await ground.history();
+    // an operation may wait for a check of the server first
+    broken.push(...unknown, ...said.refused, ...tooLate(said, 2 * task.timeoutMs));
+    const twice = await handledTwice(trial, said, fleet.faults(), broken);
+    if (hasOperators && !lines.includes("operated")) broken.push("no operation of an operator succeeded");
+    return {
+      ...{ sent: task.events, acknowledged: acknowledged.size, faults: fleet.faults(), lost, broken },
+      ...{ handledTwice: twice, forbidden: unknown.length, slowestMs: said.slowestMs },
+      note: `${seen.get("lease end") ?? 0} leases ended`,
+    };
+  } finally {
+    fleet.close();
+    await inbox.close();
+    await ground.close();
+  }
+}
+
+/** How late a process on a busy machine may be. */
+const busyMs = 6000;
+
+/** No answer takes longer than its limits together. */
+export function tooLate({ slowestMs }: Said, limitsMs: number): string[] {
+  const mostMs = limitsMs + busyMs;
+  return slowestMs <= mostMs ? [] : [`an answer took ${slowestMs} ms, and ${mostMs} ms is the most`];
+}
+
+async function handledTwice(
+  { ground, task, hasOperators }: Trial,
+  { acknowledged, handled }: Said,
+  faults: number,
+  broken: string[],
+): Promise<number> {
+  const effects = await ground.effects?.();
+  const isKept = (id: string) => !hasOperators || !erasedEsims.includes(esimOf(id));
+  const done = new Set(effects ?? handled.keys());
+  for (const id of acknowledged.keys())
+    if (isKept(id) && !done.has(id)) broken.push(`${id} was acknowledged, and has no effect`);
+  if (effects !== undefined) {
+    const twice = repeated(effects);
+    broken.push(...twice.map((id) => `${id} has its effect twice`));
+    return twice.length;
+  }
+  const twice = [...handled.values()].filter((ends) => ends.length > 1).length;
+  const most = faults * concurrency * 2; // a fault may strike both workers while each of them runs all of its handlers
+  if (twice > most)
+    broken.push(`${twice} events of ${task.events} were handled twice, and ${faults} faults explain ${most}`);
+  return twice;
+}
