@@ -1,7 +1,8 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | tests [part of a path …]]
+// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | clocks [part of the name of an engine [part of the name of a fault]] | tests [part of a path …]]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { runClocks } from "./clocks/main.ts";
 import { runDisks } from "./disks/main.ts";
 import { runFaults } from "./faults/main.ts";
 import { runInputs } from "./inputs/main.ts";
@@ -18,6 +19,7 @@ const parts = {
   faults: runFaults,
   disks: runDisks,
   inputs: runInputs,
+  clocks: runClocks,
   tests: (...paths: readonly string[]) =>
     run("node_modules/vitest/vitest.mjs", "run", "--project", "lab", ...paths),
   crashes() {
