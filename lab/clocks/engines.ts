@@ -78,6 +78,7 @@ function watchSqlite(path: string): Watched {
 
 async function watchPostgres(url: string, schema: string): Promise<Watched> {
   const pool = new pg.Pool({ connectionString: url, max: 1 });
+  pool.on("error", () => {}); // the server ends last
   await pool.query(postgresHistory(schema));
   return {
     async done() {

@@ -23,8 +23,8 @@ export interface ClockFault {
   readonly timeZone?: string;
   /** Events may run again here, since their leases end early. Elsewhere no handler starts again without a kill. */
   readonly runsAgain?: readonly EngineName[];
-  /** What must wait for the end of the fault here. Elsewhere all stored events are done before it. */
-  readonly waits?: readonly EngineName[];
+  /** The events, by the begin of their ids, that wait here until the clocks are right. All others are done before. */
+  readonly waits?: Partial<Record<EngineName, readonly string[]>>;
   /** Where done ids are forgotten, so that a redelivery runs again. */
   readonly forgets?: readonly EngineName[];
 }
@@ -42,14 +42,25 @@ export const clockFaults: readonly ClockFault[] = [
     steps: [{ fleet: 6 * hour }],
     runsAgain: ["sqlite"],
   },
-  { name: "our machines jump 6 h back", engines: all, steps: [{ fleet: -6 * hour }], runsAgain: ["sqlite"] },
+  {
+    name: "our machines jump 6 h back",
+    engines: all,
+    steps: [{ fleet: -6 * hour }],
+    runsAgain: ["sqlite"],
+    waits: { sqlite: ["paused"] },
+  },
   {
     name: "the server jumps 6 h ahead",
     engines: servers,
     steps: [{ server: 6 * hour }],
     runsAgain: servers,
   },
-  { name: "the server jumps 6 h back", engines: servers, steps: [{ server: -6 * hour }], waits: servers },
+  {
+    name: "the server jumps 6 h back",
+    engines: servers,
+    steps: [{ server: -6 * hour }],
+    waits: { postgres: ["paused", "fails", "held"], bullmq: ["held"] },
+  },
   { name: "the server is 6 h ahead", engines: servers, from: { server: 6 * hour } },
   { name: "the server is 6 h behind", engines: servers, from: { server: -6 * hour } },
   { name: "one process is a day ahead", engines: servers, from: { first: 24 * hour } },
@@ -65,7 +76,12 @@ export const clockFaults: readonly ClockFault[] = [
     speeds: [0.01],
     runsAgain: servers,
   },
-  { name: "daylight saving time ends", engines: all, at: new Date("2026-11-01T06:00:00Z"), timeZone: "America/New_York" },
+  {
+    name: "daylight saving time ends",
+    engines: all,
+    at: new Date("2026-11-01T06:00:00Z"),
+    timeZone: "America/New_York",
+  },
   { name: "32 bits of seconds end in 2038", engines: all, at: new Date("2038-01-19T03:14:08Z") },
   {
     name: "our clock jumps a year ahead",

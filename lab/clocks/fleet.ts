@@ -10,32 +10,42 @@ export interface Partner {
   readonly url: string;
   /** Sends a command that `partner.ts` knows. */
   command(line: string): void;
-  /** Resolves with the next line that it prints. */
-  answer(): Promise<unknown>;
+  /** Resolves to the next line that it prints. Rejects if it ends before. */
+  answer(): Promise<string>;
   /** SIGKILL. Resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-/** Starts a process with the environment of its clock. Resolves when it receives deliveries. */
+/** Starts a process of the fleet with the environment of its clock. Resolves when it receives deliveries. */
 export async function startPartner(
   place: PartnerPlace,
   environment: Readonly<Record<string, string>>,
 ): Promise<Partner> {
-  const args = ["--conditions=@esim-webhooks/source", join(import.meta.dirname, "partner.ts")];
+  const started = startProgram("partner.ts", { ...environment, PARTNER: JSON.stringify(place) });
+  const [, port = ""] = (await started.answer()).split(" ");
+  return { ...started, url: `http://127.0.0.1:${port}/` };
+}
+
+/** Starts a program of this folder, which is given commands, and answers, by lines. */
+export function startProgram(
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): Omit<Partner, "url"> {
+  const args = ["--conditions=@esim-webhooks/source", join(import.meta.dirname, file)];
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...environment, PARTNER: JSON.stringify(place) },
+    env: { ...process.env, ...environment },
     stdio: ["pipe", "pipe", "pipe"],
   });
   const words = lastWordsOf(child);
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit");
-  const [line] = (await Promise.race([once(lines, "line"), ended.then(() => [""])])) as [string];
-  const [, port] = /^port (\d+)$/.exec(line) ?? [];
-  if (port === undefined) throw new Error(`A process of the fleet ended: ${words()}`);
   return {
-    url: `http://127.0.0.1:${port}/`,
     command: (text) => void child.stdin.write(`${text}\n`),
-    answer: () => once(lines, "line"),
+    async answer() {
+      const line = await Promise.race([once(lines, "line"), ended.then(() => [])]);
+      if (line.length > 0) return String(line[0]);
+      throw new Error(`${file} ended: ${words()}`);
+    },
     async kill() {
       child.kill("SIGKILL");
       await ended;

@@ -1,17 +1,12 @@
 // A process of a partner: receives deliveries and handles their events, on the engine of PARTNER. Commands are lines on standard input:
 // `pause <seconds>`, `purge`. It logs each start and end of a handler in the journal of its trial.
-import { existsSync, openSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  createWorker,
-  type EsimEvents,
-  type Handlers,
-  type Inbox,
-  nodeHandler,
-} from "@esim-webhooks/core";
+import { createWorker, type EsimEvents, type Handlers, type Inbox, nodeHandler } from "@esim-webhooks/core";
+import { fileKeySource } from "@esim-webhooks/core/key-file";
 import type { EngineName } from "./engines.ts";
 
 /** The input of a process. Plain JSON. */
@@ -23,6 +18,8 @@ export interface PartnerPlace {
   readonly name: string;
   readonly process: number;
   readonly secret: string;
+  /** In place of the secret: the file of the keys. */
+  readonly keyFile?: string;
   readonly leaseMs: number;
   readonly journal: string;
   /** Held handlers wait until there is such a file. */
@@ -30,7 +27,8 @@ export interface PartnerPlace {
 }
 
 const place = JSON.parse(process.env["PARTNER"] ?? "{}") as PartnerPlace;
-const { at, name, secret, leaseMs } = place;
+const { at, name, leaseMs } = place;
+const secret = place.keyFile === undefined ? place.secret : fileKeySource(place.keyFile);
 const retryMs = 1500;
 const timeoutMs = 30_000; // for a machine that does more at the same time
 const journal = openSync(place.journal, "a");
@@ -42,7 +40,7 @@ function handlersOn(inbox: Inbox | undefined): Handlers<EsimEvents> {
     "*": async ({ id, type }, { attempt, source }) => {
       const row = await inbox?.get({ source, id });
       note("start", id, attempt, row?.state ?? "unknown");
-      if (type === "esim.disabled" && attempt === 1) {
+      if (type === "esim.disabled" && isFirstTime(id)) {
         note("fail", id);
         throw new Error("the first attempt fails");
       }
@@ -50,6 +48,16 @@ function handlersOn(inbox: Inbox | undefined): Handlers<EsimEvents> {
       note("end", id);
     },
   };
+}
+
+/** Whether no process of the trial has asked for this event before. */
+function isFirstTime(id: string): boolean {
+  try {
+    closeSync(openSync(`${place.journal}.${id}`, "wx"));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Program {
@@ -88,7 +96,12 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     const { bullmqInbox, bullmqProcessor } = await import("@esim-webhooks/queue-bullmq");
     const { Worker } = await import("bullmq");
     const backoff = { type: "fixed", delay: retryMs } as const;
-    const inbox = bullmqInbox({ connection: at, name, timeoutMs, jobOptions: { backoff, removeOnComplete: false } });
+    const inbox = bullmqInbox({
+      connection: at,
+      name,
+      timeoutMs,
+      jobOptions: { backoff, removeOnComplete: false },
+    });
     await inbox.ready();
     const connection = { url: at, maxRetriesPerRequest: null };
     const limits = { lockDuration: leaseMs, stalledInterval: 1000, maxStalledCount: 1000, concurrency: 6 };
@@ -103,7 +116,8 @@ const { listener, inbox } = await programs[place.engine]();
 const server = createServer(listener).listen(0, "127.0.0.1", () => {
   console.log(`port ${(server.address() as AddressInfo).port}`);
 });
-createInterface(process.stdin).on("line", (line) => {
+const commands = createInterface(process.stdin).on("close", () => process.exit()); // the laboratory has ended
+commands.on("line", (line) => {
   const [command, seconds] = line.split(" ");
   void (async () => {
     if (command === "purge") note("purged", (await inbox?.purge(1000)) ?? 0);

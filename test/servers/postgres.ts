@@ -80,7 +80,12 @@ async function startIn(
   const [command = "", ...before] = [...runner, join(dirname(path), "postgres")];
   return keepServer(way, folder, {
     command,
-    args: [...before, "-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    args: [
+      ...before,
+      "-D",
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+    ],
     url,
     stopSignal: "SIGINT", // without waiting for clients
     probe: () => probePostgres(url),
