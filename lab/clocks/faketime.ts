@@ -24,7 +24,7 @@ export function createFakeClock(folder: string, name: string, speed = 1): FakeCl
       renameSync(`${file}.new`, file); // a process reads it at each look at the clock
     },
     environment: {
-      // libc before jemalloc, which Debian's Redis uses: jemalloc reads the clock while libfaketime looks its functions up, and both wait for ever
+      // libc before jemalloc, which Debian's Redis uses: jemalloc reads the clock while libfaketime looks its functions up, and both wait indefinitely
       LD_PRELOAD: `${library}:libc.so.6`,
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: "1",

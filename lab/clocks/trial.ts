@@ -12,7 +12,7 @@ import { createSender, type Sender, type SentEvent } from "./sender.ts";
 export interface TrialResult {
   /** The promises that were broken, a sentence each. */
   readonly broken: readonly string[];
-  /** What happened, for its line. */
+  /** A summary of the answers and of events that ran again, for its line. */
   readonly seen: string;
 }
 
@@ -26,7 +26,7 @@ export interface Bench {
 
 const leaseMs = 3000;
 const pauseSeconds = 3;
-/** How long something may take that must not take for ever. */
+/** The longest time that any step may take, so that none waits indefinitely, in ms. */
 const patienceMs = 40_000;
 const processes = 3;
 
