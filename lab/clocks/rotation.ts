@@ -176,6 +176,8 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
       setClocks(fault);
     }
     emitted.push(...(await emit(20)));
+    await rotating.settled();
+    if (!fault.isBefore) setClocks({}); // set back, a rotation waits for the end of the old keys for as long
     await expectCode("The rotation", rotation, fault.refusal ?? null);
     emitted.push(...(await emit(10)));
     await rotating.settled();

@@ -49,6 +49,7 @@ async function run(line: string): Promise<unknown> {
   });
 }
 
+process.stdin.on("end", () => process.exit()); // the laboratory has ended
 console.log("ready");
 for await (const line of createInterface(process.stdin)) {
   const code = await run(line).then(
@@ -57,4 +58,3 @@ for await (const line of createInterface(process.stdin)) {
   );
   console.log(JSON.stringify({ code }));
 }
-process.exit(); // the laboratory has ended
