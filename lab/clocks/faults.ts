@@ -59,10 +59,16 @@ export const clockFaults: readonly ClockFault[] = [
     name: "the server jumps 6 h back",
     engines: servers,
     steps: [{ server: -6 * hour }],
+    runsAgain: servers, // once it is right again, which is a jump ahead
     waits: { postgres: [""], bullmq: ["held"] },
   },
   { name: "the server is 6 h ahead", engines: servers, from: { server: 6 * hour } },
-  { name: "the server is 6 h behind", engines: servers, from: { server: -6 * hour } },
+  {
+    name: "the server is 6 h behind",
+    engines: servers,
+    from: { server: -6 * hour },
+    runsAgain: ["redis"], // the same
+  },
   { name: "one process is a day ahead", engines: servers, from: { first: 24 * hour } },
   {
     name: "steps of a second, of all clocks apart",
