@@ -1,7 +1,8 @@
-// npm run lab [-- model | simulation | faults [part of the name of a fault] | disks [part of the name of a writer] | inputs [part of the name of a reader] | fleets [part of the name of a scenario] | scale [engine] | time [engine] | tests [part of a path …]]
+// npm run lab [-- a part and its arguments]: docs/reliability.md has them
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { runClocks } from "./clocks/main.ts";
 import { runDisks } from "./disks/main.ts";
 import { runFaults } from "./faults/main.ts";
 import { runFleets } from "./fleets/main.ts";
@@ -21,6 +22,7 @@ const parts = {
   faults: runFaults,
   disks: runDisks,
   inputs: runInputs,
+  clocks: runClocks,
   fleets: runFleets,
   scale: runScale,
   time: runTime,

@@ -182,6 +182,13 @@ export const faults: readonly Fault[] = [
     checks: ["packages/core/test/work/worker.test.ts"],
   },
   {
+    name: "a worker judges its leases by the wall clock",
+    file: "packages/core/src/work/leases.ts",
+    before: "    const now = performance.now();",
+    after: "    const now = Date.now() - performance.timeOrigin;",
+    checks: ["lab/test/clocks.lab.test.ts"],
+  },
+  {
     name: "a claim is counted from the answer to its renewal",
     file: "packages/core/src/process/claim.ts",
     before: '{ kind: "renewed", askedAt: renewedAt }',

@@ -12,6 +12,11 @@ export async function privatePostgres(changes: Record<string, string> = {}): Pro
   return startIn(await serverFolder("postgres"), changes);
 }
 
+/** The same, run by a program such as `env` with these arguments, which the command of the server follows. */
+export async function privatePostgresBy(runner: readonly string[]): Promise<TestServer> {
+  return startIn(await serverFolder("postgres"), {}, makeFiles, runner);
+}
+
 /**
  * The private Postgres that all tests share. It keeps the files of a new server, which those that are started later, also in child
  * processes, copy: `initdb` would take ten times the CPU.
@@ -56,6 +61,7 @@ async function startIn(
   folder: string,
   changes: Record<string, string>,
   make: (data: string) => void = makeFiles,
+  runner: readonly string[] = [],
 ): Promise<TestServer> {
   const { path, way } = initdb();
   const data = join(folder, "data");
@@ -71,9 +77,15 @@ async function startIn(
     max_wal_size: "1GB",
     ...changes,
   };
+  const [command = "", ...before] = [...runner, join(dirname(path), "postgres")];
   return keepServer(way, folder, {
-    command: join(dirname(path), "postgres"),
-    args: ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    command,
+    args: [
+      ...before,
+      "-D",
+      data,
+      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+    ],
     url,
     stopSignal: "SIGINT", // without waiting for clients
     probe: () => probePostgres(url),

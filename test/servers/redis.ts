@@ -8,6 +8,11 @@ export async function privateRedis(...args: readonly string[]): Promise<TestServ
   return privateRedisAt(await freePort(), ...args);
 }
 
+/** The same, run by a program such as `env` with these arguments, which the command of the server follows. */
+export async function privateRedisBy(runner: readonly string[]): Promise<TestServer> {
+  return keepRedis(program("redis-server", "redis-server", ""), await freePort(), [], runner);
+}
+
 export async function privateRedisAt(port: number, ...args: readonly string[]): Promise<TestServer> {
   return keepRedis(program("redis-server", "redis-server", ", or start Docker"), port, args);
 }
@@ -28,13 +33,15 @@ async function keepRedis(
   { path, way }: ReturnType<typeof program>,
   port: number,
   args: readonly string[],
+  runner: readonly string[] = [],
 ): Promise<TestServer> {
   const folder = await serverFolder("redis");
   const url = `redis://127.0.0.1:${port}`;
   const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];
+  const [command = path, ...before] = [...runner, path];
   return keepServer(way, folder, {
-    command: path,
-    args: ["--bind", "127.0.0.1", "--port", String(port), ...files, ...args],
+    command,
+    args: [...before, "--bind", "127.0.0.1", "--port", String(port), ...files, ...args],
     url,
     stopSignal: "SIGTERM",
     probe: () => probeRedis(url),
