@@ -16,6 +16,8 @@ export interface ClockFault {
   readonly from?: Shift;
   /** While handlers run, the clocks become these, one after the other. */
   readonly steps?: readonly Shift[];
+  /** Whether the clocks are never set right. */
+  readonly stays?: boolean;
   /** The speeds of the clocks of the processes, in their order. A slow one is killed when the fault ends. */
   readonly speeds?: readonly number[];
   /** All clocks show this time two seconds before the faults begin. */
@@ -46,8 +48,8 @@ export const clockFaults: readonly ClockFault[] = [
     name: "our machines jump 6 h back",
     engines: all,
     steps: [{ fleet: -6 * hour }],
-    runsAgain: ["sqlite"],
-    waits: { sqlite: ["paused"] },
+    runsAgain: ["sqlite", "bullmq"], // BullMQ renews its locks by the clock of the worker's machine
+    waits: { sqlite: ["paused"], bullmq: ["fails"] },
   },
   {
     name: "the server jumps 6 h ahead",
@@ -62,18 +64,19 @@ export const clockFaults: readonly ClockFault[] = [
     runsAgain: servers, // once it is right again, which is a jump ahead
     waits: { postgres: [""], bullmq: ["held"] },
   },
-  { name: "the server is 6 h ahead", engines: servers, from: { server: 6 * hour } },
+  { name: "the server is 6 h ahead", engines: servers, from: { server: 6 * hour }, stays: true },
   {
     name: "the server is 6 h behind",
     engines: servers,
     from: { server: -6 * hour },
     runsAgain: ["redis"], // the same
+    waits: { postgres: ["paused"] }, // a pause ends at a time
   },
   { name: "one process is a day ahead", engines: servers, from: { first: 24 * hour } },
   {
     name: "steps of a second, of all clocks apart",
     engines: all,
-    steps: [{ fleet: 1 }, { server: 1 }, { fleet: -1 }, { server: -1 }, {}],
+    steps: [{ fleet: 1 }, {}, { server: 1 }, {}, { fleet: -1 }, { server: -1 }, {}],
   },
   { name: "clocks drift by 1 %", engines: all, speeds: [1.01, 0.99, 1.01] },
   {
