@@ -97,6 +97,6 @@ export const clockFaults: readonly ClockFault[] = [
     engines: all,
     steps: [{ fleet: year, server: year }],
     runsAgain: all,
-    forgets: ["redis"],
+    forgets: ["redis", "bullmq"],
   },
 ];
