@@ -1,6 +1,7 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
+import { countOwnTimers } from "../../../../test/support/own-timers.ts";
 import { logTroubles } from "../../src/telemetry/watched.ts";
 
 it("logs what the inbox shows, with the remedy, a minute after the start, and nothing once it has stopped", async () => {
@@ -16,6 +17,7 @@ it("logs what the inbox shows, with the remedy, a minute after the start, and no
   const logged = Promise.withResolvers<[unknown, string]>();
   const warn = vi.fn((fields: unknown, text: string) => logged.resolve([fields, text]));
   const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
+  const timers = countOwnTimers();
   const stop = logTroubles({ inbox, worker: undefined, catalog: undefined }, logger);
   vi.advanceTimersByTime(59_000);
   expect(warn).not.toHaveBeenCalled();
@@ -27,5 +29,5 @@ it("logs what the inbox shows, with the remedy, a minute after the start, and no
     ),
   ]);
   await stop();
-  expect(vi.getTimerCount()).toBe(0);
+  expect(timers()).toBe(0);
 });

@@ -1,6 +1,7 @@
 import type { Settlement, TakenEvent } from "@esim-webhooks/core";
 import { observe, type SettleMessage, type SettlementsMessage } from "@esim-webhooks/core/observe";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { countOwnTimers } from "../../../../test/support/own-timers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { silentLogger } from "../../src/base/logger.ts";
 import type { Ending } from "../../src/store/ending.ts";
@@ -32,6 +33,7 @@ function takenEvent(id: string): TakenEvent {
 /** Events in flight, and what became of each. */
 function inFlightWith({ inbox, ...options }: Partial<InFlightOptions>) {
   stopTime();
+  const timers = countOwnTimers();
   const steps: string[] = [];
   const inFlight = createInFlight({
     worker: "host:1:abc",
@@ -53,7 +55,7 @@ function inFlightWith({ inbox, ...options }: Partial<InFlightOptions>) {
     onEnded() {},
     ...options,
   });
-  return { inFlight, steps };
+  return { inFlight, steps, timers };
 }
 
 /** Events in hand, where the handler of one runs until `end`, and that of a suspect waits until the other has ended. */
@@ -246,7 +248,7 @@ it("at its stop aborts the signals of handlers, gives their events back, and lea
   const extend = vi.fn(async (leases: readonly unknown[]) => leases.map(() => true));
   const givenBack: Settlement[] = [];
   let reason: unknown;
-  const { inFlight } = inFlightWith({
+  const { inFlight, timers } = inFlightWith({
     inbox: {
       extend,
       async settle(settlements) {
@@ -261,8 +263,8 @@ it("at its stop aborts the signals of handlers, gives their events back, and lea
         });
       }),
   });
-  const timers = vi.getTimerCount() - 1; // of other files that run in this process
   inFlight.start(takenEvent("a"), performance.now(), null);
+  expect(timers()).toBeGreaterThan(0);
   const stopped = inFlight.stop(1000);
   await pass(999);
   expect(reason).toBe(undefined);
@@ -270,7 +272,7 @@ it("at its stop aborts the signals of handlers, gives their events back, and lea
   await stopped;
   expect(reason).toMatchObject({ name: "AbortError", message: "The worker is stopping." });
   expect(givenBack).toEqual([{ source: "default", id: "a", token: "a", state: "given_back", started: true }]);
-  expect(vi.getTimerCount()).toBe(timers);
+  expect(timers()).toBe(0);
   expect(extend).not.toHaveBeenCalled();
 });
 
