@@ -1,4 +1,4 @@
-import { onTestFinished, vi } from "vitest";
+import { onTestFinished } from "vitest";
 
 /**
  * Returns a function that counts the timers which the sources of the packages have set since, and which have neither fired nor been cleared. In
@@ -6,25 +6,27 @@ import { onTestFinished, vi } from "vitest";
  */
 export function countOwnTimers(): () => number {
   const pending = new Set<unknown>();
-  const isOwn = () => /\/packages\/[^/]+\/src\//.test(new Error().stack?.split("\n")[4] ?? "");
+  const isOwn = () => /\/packages\/[^/]+\/src\//.test(new Error().stack?.split("\n")[3] ?? "");
 
   function watch(name: "setTimeout" | "setInterval", clearName: "clearTimeout" | "clearInterval"): void {
     const [set, clear] = [globalThis[name], globalThis[clearName]];
-    const setting = vi.spyOn(globalThis, name).mockImplementation(((run: () => void, ms?: number) => {
+    const setting = ((run: () => void, ms?: number) => {
       const timer = set(() => {
         if (name === "setTimeout") pending.delete(timer);
         run();
       }, ms);
       if (isOwn()) pending.add(timer);
       return timer;
-    }) as typeof set);
-    const clearing = vi.spyOn(globalThis, clearName).mockImplementation((timer) => {
+    }) as typeof set;
+    const clearing: typeof clear = (timer) => {
       pending.delete(timer);
       clear(timer);
-    });
+    };
+    Object.assign(globalThis, { [name]: setting, [clearName]: clearing });
     onTestFinished(() => {
-      setting.mockRestore();
-      clearing.mockRestore();
+      // unless the time that the test had stopped has been released before
+      if (globalThis[name] === setting) Object.assign(globalThis, { [name]: set });
+      if (globalThis[clearName] === clearing) Object.assign(globalThis, { [clearName]: clear });
     });
   }
 
