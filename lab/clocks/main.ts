@@ -13,12 +13,17 @@ import { type TrialResult, tryFault } from "./trial.ts";
  * @param fault a part of the name of a fault
  */
 export async function runClocks(engine = "", fault = ""): Promise<boolean> {
+  const tried = engineNames.filter((name) => name.includes(engine));
+  const hasRotations = "rotation".includes(engine);
+  if (tried.length === 0 && !hasRotations) {
+    console.error(`Name a part of one of these: ${engineNames.join(", ")}, rotation.`);
+    return false;
+  }
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-clocks-"));
   chmodSync(folder, 0o755); // the servers run as another user
   try {
-    const tried = engineNames.filter((name) => name.includes(engine));
     const kept = await Promise.all(tried.map((name) => runEngine(name, fault, folder)));
-    if ("rotation".includes(engine)) kept.push(await runRotations(fault, folder));
+    if (hasRotations) kept.push(await runRotations(fault, folder));
     return !kept.includes(false);
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -55,7 +60,8 @@ async function runRotations(part: string, folder: string): Promise<boolean> {
 /** Runs a trial and prints its line. Resolves to whether it kept every promise. */
 async function report(name: string, trial: () => Promise<TrialResult>): Promise<boolean> {
   const startedAt = performance.now();
-  const { broken, seen } = await trial();
+  const failed = (error: Error): TrialResult => ({ broken: [String(error.stack)], seen: "it ended early" });
+  const { broken, seen } = await trial().catch(failed);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(0);
   console.log(`${name}: ${broken.length} broken promises (${seen}; ${seconds} s)`);
   for (const sentence of broken) console.log(`  ${sentence}`);

@@ -191,6 +191,8 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
       await pause(100);
     if (missing() > 0) broken.push(`${missing()} events were not handled.`);
     const answers = [...rotating.statuses].sort(([a], [b]) => a - b);
+    const refused = answers.filter(([status]) => status >= 400 && status < 500);
+    if (refused.length > 0) broken.push(`Authentic deliveries were answered ${refused.join(", ")}.`);
     return { broken, seen: answers.map(([status, count]) => `${count} × ${status}`).join(", ") };
   } finally {
     await rotating.close();

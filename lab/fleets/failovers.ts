@@ -17,9 +17,9 @@ import { type Trial, tryInbox, usualTask } from "./trial.ts";
 /** How long before the promotion an event may have been acknowledged that an asynchronous replica lacks. */
 const lagMs = 1000;
 
-/** A failover in the middle of the traffic. Keeps when the replica was promoted. */
+/** A failover in the middle of the traffic. Keeps when the replica was promoted, and when the old primary had died. */
 function failoverOf(pair: FailoverPair, random: Random) {
-  let promotedAt = Number.POSITIVE_INFINITY;
+  let [promotedAt, diedAt] = [Number.POSITIVE_INFINITY, 0];
   return {
     async strike(fleet: Fleet): Promise<void> {
       await pause(random.between(4500, 6000)); // late: a lost event that is delivered again later would be stored again
@@ -29,12 +29,16 @@ function failoverOf(pair: FailoverPair, random: Random) {
       await pause(random.between(500, 1200));
       fleet.strike();
       await pair.takeOver();
+      diedAt = Date.now();
     },
     /** The missing events that asynchronous replication does not explain, as sentences. */
     unexplained: (missing: readonly string[], acknowledged: ReadonlyMap<string, number>) =>
       missing
-        .filter((id) => (acknowledged.get(id) ?? 0) < promotedAt - lagMs)
-        .map((id) => `${id} is lost, and was acknowledged more than ${lagMs} ms before the failover`),
+        .filter((id) => {
+          const at = acknowledged.get(id) ?? 0;
+          return at < promotedAt - lagMs || at > diedAt;
+        })
+        .map((id) => `${id} is lost, and was not acknowledged by the old primary in its last moments`),
   };
 }
 

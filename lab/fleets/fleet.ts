@@ -18,7 +18,7 @@ export interface Fleet {
   kill(role: Role): Promise<void>;
   /** Stops a process of this role for so long, and has it continue. */
   freeze(role: Role, ms: number): Promise<void>;
-  /** Resolves once the receivers have acknowledged every event. */
+  /** Resolves once the receivers have acknowledged every event. Rejects if one ended otherwise. */
   delivered(): Promise<void>;
   /** Every line that a process has said so far. */
   said(): readonly string[];
@@ -97,7 +97,9 @@ export async function startFleet(
     },
     async delivered() {
       const receivers = members.filter(({ role }) => role === "receive").map(({ run }) => run.ended);
-      await within(deliveredWithinMs, "acknowledges every event", Promise.all(receivers));
+      const ended = await within(deliveredWithinMs, "acknowledges every event", Promise.all(receivers));
+      const failed = ended.find(({ code }) => code !== 0);
+      if (failed !== undefined) throw new Error(`A receiver ended with ${failed.code}: ${failed.output}`);
     },
     said,
     end: (role) => end(members.filter((member) => member.role === role)),

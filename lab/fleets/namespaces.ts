@@ -101,7 +101,7 @@ export function segmentsOf(id: string): readonly Segment[] {
     };
     const shape = (action: readonly string[]) => {
       for (const end of Object.values(ends))
-        spawnSync("tc", [
+        (action[0] === "delete" ? spawnSync : execFileSync)("tc", [
           "-n",
           end.namespace,
           "qdisc",

@@ -66,7 +66,10 @@ export async function runTime(...args: readonly string[]): Promise<boolean> {
       children.push(child);
       settings = { ...settings, ...child.settings };
     }
-    return printSlopes(await watch(children, database, minutes * 60_000));
+    const { series, counts } = await watch(children, database, minutes * 60_000);
+    const missing = missingWork(counts, minutes, perSecond);
+    for (const sentence of missing) console.log(`✘ ${sentence}`);
+    return printSlopes(series) && missing.length === 0;
   } finally {
     for (const child of children.reverse()) await child.end(); // those that call others first
     await database.close();
@@ -74,12 +77,14 @@ export async function runTime(...args: readonly string[]): Promise<boolean> {
   }
 }
 
-/** Takes samples until the time has passed. Resolves to the series after the warm-up, by name. */
+type Counts = ReadonlyMap<string, Readonly<Record<string, number>>>;
+
+/** Takes samples until the time has passed. Resolves to the series after the warm-up, and to what the processes have counted, by name. */
 async function watch(
   children: readonly Child[],
   database: Database,
   lastsMs: number,
-): Promise<ReadonlyMap<string, Point[]>> {
+): Promise<{ readonly series: ReadonlyMap<string, Point[]>; readonly counts: Counts }> {
   const series = new Map<string, Point[]>();
   const startedAt = performance.now();
   const warmUpMs = Math.min(longestWarmUpMs, lastsMs * warmUpShare);
@@ -105,7 +110,23 @@ async function watch(
   for (const [name, all] of counts)
     for (const [what, count] of Object.entries(all))
       console.log(`${name}: ${count.toLocaleString("en")} ${what}`);
-  return series;
+  return { series, counts };
+}
+
+/** Says what a run lacks of its work: without it, a line that does not rise would show nothing. */
+function missingWork(counts: Counts, minutes: number, perSecond: number): string[] {
+  const of = (name: string, what: string) => counts.get(name)?.[what] ?? 0;
+  const refused = Object.keys(counts.get("sender") ?? {}).filter((what) => /\b4\d\d\b/.test(what));
+  const least = 0.9 * minutes * 60 * perSecond;
+  const isLong = minutes >= 5; // a rotation takes more than a minute
+  return [
+    of("sender", "answers 202") < least && `Fewer than ${least} deliveries were acknowledged.`,
+    refused.length > 0 && `Authentic deliveries were answered ${refused.join(", ")}.`,
+    of("worker 1", "handled") + of("worker 2", "handled") < least &&
+      `Fewer than ${least} events were handled.`,
+    isLong && of("operator", "rotations") === 0 && "No rotation has ended.",
+    isLong && of("operator", "events reconciled") === 0 && "No event was reconciled.",
+  ].filter((sentence) => sentence !== false);
 }
 
 /** Prints the slope of each series. Returns whether none grows. */

@@ -19,9 +19,10 @@ export const leastShare = 0.02;
 
 /**
  * Fits a line. Its interval allows for values that follow each other, as in a saw-tooth: `n` values whose residuals have the autocorrelation `r` from one
- * to the next say as much as `n (1 - r) / (1 + r)` independent ones.
+ * to the next say as much as `n (1 - r) / (1 + r)` independent ones. Throws for a value that is not finite.
  */
 export function slopeOf(points: readonly Point[]): Slope {
+  if (points.some(({ value }) => !Number.isFinite(value))) throw new Error("A sample has no value.");
   const count = points.length;
   const mean = average(points.map(({ value }) => value));
   const middle = average(points.map(({ hours }) => hours));
