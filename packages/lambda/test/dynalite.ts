@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { CreateTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
 import { freePort, keepServer, serverFolder, type TestServer } from "../../../test/servers/kept-server.ts";
 
 /** Starts a DynamoDB of its own, with the table of the store. It keeps its data through a SIGKILL. */
@@ -24,6 +24,7 @@ export async function startDynalite(): Promise<TestServer> {
       BillingMode: "PAY_PER_REQUEST",
     }),
   );
+  await waitUntilTableExists({ client, minDelay: 1, maxWaitTime: 60 }, { TableName: table }); // until then it answers that there is none
   client.destroy();
   return server;
 }

@@ -1,5 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { CreateTableCommand, type DynamoDBClient, GetItemCommand } from "@aws-sdk/client-dynamodb";
+import {
+  CreateTableCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  waitUntilTableExists,
+} from "@aws-sdk/client-dynamodb";
 import { createProcessor } from "@esim-webhooks/core";
 import { dynamoStore } from "@esim-webhooks/lambda/dynamodb";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -138,6 +143,7 @@ describe("dynamoStore", () => {
         BillingMode: "PAY_PER_REQUEST",
       }),
     );
+    await waitUntilTableExists({ client, minDelay: 1, maxWaitTime: 60 }, { TableName: "other-key" });
     await expect(dynamoStore("none", { client }).ready()).rejects.toMatchObject({ code: "unknown_table" });
     await expect(dynamoStore("other-key", { client }).claim(newKey(), 1000)).rejects.toMatchObject({
       code: "wrong_table",
