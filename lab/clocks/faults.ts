@@ -25,7 +25,7 @@ export interface ClockFault {
   readonly timeZone?: string;
   /** Events may run again here, since their leases end early. Elsewhere no handler starts again without a kill. */
   readonly runsAgain?: readonly EngineName[];
-  /** The events, by the begin of their ids, that wait here until the clocks are right. All others are done before. */
+  /** The prefixes of the ids of the events that wait here until the clocks are right. All others are done before. */
   readonly waits?: Partial<Record<EngineName, readonly string[]>>;
   /** Where done ids are forgotten, so that a redelivery runs again. */
   readonly forgets?: readonly EngineName[];
@@ -69,7 +69,7 @@ export const clockFaults: readonly ClockFault[] = [
     name: "the server is 6 h behind",
     engines: servers,
     from: { server: -6 * hour },
-    runsAgain: ["redis"], // the same
+    runsAgain: ["redis"], // once it is right, which is a jump ahead
     waits: { postgres: ["paused"] }, // a pause ends at a time
   },
   { name: "one process is a day ahead", engines: servers, from: { first: 24 * hour } },

@@ -9,8 +9,6 @@ import { tooLate } from "./trial.ts";
 /** Receivers that handle events inline, with the ids in a dedupe store, while faults strike them. */
 export interface StoreTrial {
   readonly task: Task;
-  /** How the parent of the fleet reaches the store. Default: as the fleet does. */
-  readonly ownPlace?: string;
   readonly prefixes?: readonly Prefix[];
   /** Strikes while events are sent. */
   faults(fleet: Fleet): Promise<void>;
@@ -26,7 +24,7 @@ export const longLeaseMs = 12_000;
 const lateMs = 1000;
 
 export async function tryStore(trial: StoreTrial, random: Random): Promise<Figures> {
-  const { task, ownPlace = task.place } = trial;
+  const { task } = trial;
   const {
     unexplained = (forgotten) =>
       forgotten.map((id) => `${id} was acknowledged, and is forgotten or was handled again`),
@@ -37,7 +35,7 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     await fleet.delivered();
     const said = heard(await fleet.stop());
     const { acknowledged, handled, slowestMs } = said;
-    const forgotten = await forgottenBy({ ...task, place: ownPlace, timeoutMs: 60_000 }, acknowledged.keys());
+    const forgotten = await forgottenBy({ ...task, timeoutMs: 60_000 }, acknowledged.keys());
     const again = [...handled]
       .filter(([id, ends]) => Math.max(...ends) > (acknowledged.get(id) ?? Number.POSITIVE_INFINITY) + lateMs)
       .map(([id]) => id);

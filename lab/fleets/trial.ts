@@ -11,8 +11,6 @@ import type { Figures } from "./scenario.ts";
 export interface Trial {
   readonly ground: Ground;
   readonly task: Task;
-  /** How the parent of the fleet reaches the engine. Default: as the fleet does. */
-  readonly ownPlace?: string;
   readonly prefixes?: readonly Prefix[];
   /** Whether operators pause, redrive and erase as well. */
   readonly hasOperators?: true;
@@ -22,7 +20,7 @@ export interface Trial {
   recover?(
     inbox: OperatedInbox,
     missing: readonly string[],
-    said: ReadonlyMap<string, number>,
+    acknowledged: ReadonlyMap<string, number>,
   ): Promise<string[]>;
 }
 
@@ -44,10 +42,10 @@ export const usualTask = (engine: Engine, place: string, seed: string): Task => 
 
 /** Runs a trial on an inbox, and replays its history. */
 export async function tryInbox(trial: Trial, random: Random): Promise<Figures> {
-  const { ground, task, ownPlace = task.place, hasOperators } = trial;
+  const { ground, task, hasOperators } = trial;
   const roles: readonly Role[] = hasOperators ? ["receive", "work", "operate"] : ["receive", "work"];
   const fleet = await startFleet(task, roles, random, trial.prefixes);
-  const inbox = openInbox({ ...task, place: ownPlace, timeoutMs: 60_000 });
+  const inbox = openInbox({ ...task, timeoutMs: 60_000 });
   const broken: string[] = [];
   try {
     await trial.faults(fleet);

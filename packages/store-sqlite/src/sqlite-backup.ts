@@ -59,7 +59,7 @@ export async function sqliteCheck(options: SqliteFileOptions): Promise<void> {
  */
 async function writeWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
   const path = resolve(file);
-  const partial = `${path}.${randomUUID()}.partial`; // no other program can guess this name and take it first, or put a journal beside it that SQLite would believe
+  const partial = `${path}.${randomUUID()}.partial`; // no other program can guess this name and take it first, or give it a journal that SQLite would believe
   await refuseExisting(path);
   await makeEmpty(partial);
   try {
