@@ -1,6 +1,6 @@
 // Runs before each test file.
 import dns from "node:dns";
-import { afterAll, expect } from "vitest";
+import { afterAll, expect, vi } from "vitest";
 import { forgetWarnings, unexpectedWarnings } from "./support/warnings.ts";
 
 /** A class that the tests use and Node.js 22 does not have. The packages do not use it. */
@@ -40,6 +40,12 @@ dns.lookup = knownHere as typeof lookup;
 
 forgetWarnings();
 afterAll(async () => {
+  if (vi.isFakeTimers()) {
+    vi.useRealTimers(); // the next file of this process has its own
+    throw new Error(
+      "This file has left fake timers. Call vi.useRealTimers() at the end of each test that fakes them.",
+    );
+  }
   const warnings = await unexpectedWarnings();
   const isExample = expect.getState().testPath?.includes("/examples/"); // which shows its readers only the test
   if (warnings.length === 0 || isExample) return;
