@@ -97,7 +97,7 @@ it("acknowledges no event whose handler's transaction the synchronous standby do
 it("holds no more backends than a pool has places, and one, while commits wait for the synchronous standby, and stores events after", async () => {
   const url = new URL(server.url);
   url.searchParams.set("application_name", "waiting");
-  const inbox = postgresInbox({ url: url.href, timeoutMs: 300 });
+  const inbox = postgresInbox({ url: url.href, timeoutMs: 800 });
   await madeReady(inbox);
   const backends = async () => {
     const { rows } = await admin.query(
@@ -107,7 +107,7 @@ it("holds no more backends than a pool has places, and one, while commits wait f
   };
 
   await waitForStandby("away");
-  for (let n = 0; n < 25; n++) {
+  for (let n = 0; n < 13; n++) {
     await expect(inbox.put([entry(`many_${n}`)])).rejects.toMatchObject({ code: "store_unavailable" });
     expect(await backends()).toBeLessThanOrEqual(11);
   }

@@ -201,7 +201,7 @@ export const inboxErasing: readonly InboxScenario[] = [
     ["writer", "queue", "admin"],
     (open) =>
       withInbox(open, {}, async (inbox) => {
-        for (let round = 0; round < 5; round += 1) {
+        for (let round = 0; round < 3; round += 1) {
           const events = newEvents();
           const esim = newEsim(events);
           const entries = Array.from({ length: 40 }, (_, n) => esim.about(`msg_${n}`));

@@ -44,7 +44,7 @@ export const inboxFaults: readonly InboxFaultScenario[] = [
     "rejects in a bounded time while its server is frozen, and recovers afterwards",
     ["writer", "queue", "admin"],
     (open, server) =>
-      withInbox(open, { timeoutMs: 300 }, async (inbox) => {
+      withInbox(open, { timeoutMs: 2000 }, async (inbox) => {
         const events = newEvents();
         await answered(() => inbox.put([events.entry("a")]));
         await server.pause();

@@ -35,7 +35,7 @@ export const stateFaults: readonly StateFaultScenario[] = [
   [
     "settles every operation in a bounded time while its server is frozen",
     (open, server) =>
-      withState(open, { timeoutMs: 300 }, async (state) => {
+      withState(open, { timeoutMs: 2000 }, async (state) => {
         const name = newName();
         await answered(() => countUp(state, name));
         await server.pause();

@@ -124,7 +124,7 @@ export const storeFaults: readonly FaultScenario[] = [
   [
     "settles every operation in a bounded time while its server is frozen, and never claims",
     (open, server) =>
-      withStore(open, { timeoutMs: 300 }, async (store) => {
+      withStore(open, { timeoutMs: 2000 }, async (store) => {
         const { key, token } = await claimedAnew(store);
         await server.pause();
         try {
