@@ -7,15 +7,14 @@ import { root } from "../../../test/run.ts";
 import { begin, cli, folder, jsonLines } from "./cli.ts";
 import { deliveryRecords } from "./import/dump.ts";
 
-/** Lints for names that the sources of the command line may not use, in a folder or a file. */
-function lint(cwd: string, path = "packages/cli/src") {
+/** Lints a file for names that the sources of the command line may not use, as `npm run check` lints the sources. */
+function lint(cwd: string, path: string) {
   const args = ["lint", "--vcs-enabled=false", "--only=style/noRestrictedGlobals", path];
   return spawnSync(join(root, "node_modules/.bin/biome"), args, { cwd }).status;
 }
 
 describe("the sources of the command line", () => {
-  it("use the process of their context, and only main.ts the global one", () => {
-    expect(lint(root)).toBe(0);
+  it("are refused by `npm run check` if another one than main.ts uses the global process", () => {
     const copy = folder({ "biome.json": readFileSync(join(root, "biome.json"), "utf8") });
     mkdirSync(join(copy, "packages/cli/src"), { recursive: true });
     for (const [file, status] of [

@@ -102,7 +102,7 @@ function oracleAccepts(given: Sample): boolean {
   }
 }
 
-/** Verifies so many generated deliveries both ways: 5,000 or more, in which each difference is seen. */
+/** Verifies so many generated deliveries both ways: 4,000 or more, in which each difference is seen. */
 export function expectTheSameVerdictsOn(deliveries: number): void {
   const seen = { both: 0, neither: 0, onlyOracle: new Map<string, number>(), onlyUs: 0 };
   fc.assert(

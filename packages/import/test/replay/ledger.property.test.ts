@@ -85,7 +85,7 @@ describe("the ledger", () => {
         expect(inline.ledger.read).toBe(lines.length);
         expect(inline.ledger.filtered).toBeGreaterThanOrEqual(report.ledger.filtered); // plus events without a handler
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 
@@ -149,7 +149,7 @@ describe("the ledger", () => {
           rmSync(checkpointFile, { force: true });
         },
       ),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 });

@@ -38,7 +38,7 @@ describe("oldestFirst", () => {
           );
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
