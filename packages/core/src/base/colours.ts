@@ -11,7 +11,8 @@ export interface ColourStream {
 
 /** Whether text for this stream has colours: as FORCE_COLOR and NO_COLOR say, else on a terminal that has colours. */
 export function hasColours(stream: ColourStream, env: Readonly<Record<string, string | undefined>>): boolean {
-  const { FORCE_COLOR } = env;
+  const { FORCE_COLOR, NO_COLOR = "" } = env;
   if (FORCE_COLOR !== undefined) return forced.includes(FORCE_COLOR);
+  if (NO_COLOR !== "") return false; // also on a stream that cannot tell its colours
   return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;
 }

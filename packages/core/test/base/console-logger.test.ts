@@ -79,6 +79,14 @@ it("colours the lines of the stream that is a terminal, and leaves those of a fi
   }
 });
 
+it("has no colours on a terminal where NO_COLOR is set", () => {
+  vi.stubEnv("FORCE_COLOR", undefined);
+  vi.stubEnv("NO_COLOR", "1");
+  vi.spyOn(process, "stderr", "get").mockReturnValue({ isTTY: true } as never);
+  consoleLogger().error({}, "broken");
+  expect(lines).toEqual([expect.not.stringContaining("\u001b[")]);
+});
+
 it("colours its lines as FORCE_COLOR says", () => {
   vi.stubEnv("FORCE_COLOR", "1");
   consoleLogger().error({}, "broken");
