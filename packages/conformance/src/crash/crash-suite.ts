@@ -53,7 +53,8 @@ export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Ru
         assertSurvivesKills({ kind: "store", module: store, execArgv, kills, ordered: false }));
     if (state !== undefined) {
       const processes = { script: stateScript, module: state, execArgv };
-      for (const [sentence, run] of stateProcesses) it(sentence, () => withProcesses(processes, run));
+      const [sentence, run] = stateProcesses;
+      it(sentence, () => withProcesses(processes, run));
       it("has the old value or the new one, when its processes are killed while they write", async () => {
         const open = await opener<OpenState>(state);
         await withState(open, {}, (own) =>
@@ -63,7 +64,8 @@ export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Ru
     }
     if (keys !== undefined) {
       const processes = { script: keyScript, module: keys, execArgv };
-      for (const [sentence, run] of keyProcesses) it(sentence, () => withProcesses(processes, run));
+      const [sentence, run] = keyProcesses;
+      it(sentence, () => withProcesses(processes, run));
       it("has the old keys or the new ones, and nothing waits for the dead, when its processes are killed while they write", async () => {
         const open = await opener<OpenKeys>(keys);
         await withProcesses(processes, (start) => assertKeysSurviveKills(open, start, kills));

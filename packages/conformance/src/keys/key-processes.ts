@@ -12,37 +12,29 @@ interface Counted {
   readonly version: string | null;
 }
 
-/** Scenarios for several processes that write. */
-export const keyProcesses: readonly ProcessScenario[] = [
-  [
-    "loses no write when four processes write at the same time",
-    async (start) => {
-      const processes = await Promise.all([start(), start(), start(), start()]);
-      const name = newName();
-      await Promise.all(processes.map((process) => process.call(["countUp", name, 10])));
-      const [stored] = await processes[0].call<Counted>(["read", name]);
-      assert.equal(stored?.count, 40);
-      await Promise.all(processes.map((process) => process.end()));
-    },
-  ],
-  [
-    "accepts one of the concurrent writes of four processes",
-    async (start) => {
-      const processes = await Promise.all([start(), start(), start(), start()]);
-      const name = newName();
-      for (let round = 0; round < 10; round++) {
-        const [before] = await processes[0].call<Counted>(["read", name]);
-        const version = before?.version ?? null;
-        const writes = await Promise.all(
-          processes.map((process, n) => process.call<boolean>(["write", name, 10 * round + n, version])),
-        );
-        assert.equal(writes.flat().filter(Boolean).length, 1);
-        const [after] = await processes[0].call<Counted>(["read", name]);
-        assert.equal(after?.count, 10 * round + writes.flat().indexOf(true));
-      }
-      await Promise.all(processes.map((process) => process.end()));
-    },
-  ],
+/** The scenario of several processes that write. */
+export const keyProcesses: ProcessScenario = [
+  "loses no write, and accepts one of the concurrent writes, when four processes write at the same time",
+  async (start) => {
+    const processes = await Promise.all([start(), start(), start(), start()]);
+    const counted = newName();
+    await Promise.all(processes.map((process) => process.call(["countUp", counted, 10])));
+    const [stored] = await processes[0].call<Counted>(["read", counted]);
+    assert.equal(stored?.count, 40);
+
+    const name = newName();
+    for (let round = 0; round < 10; round++) {
+      const [before] = await processes[0].call<Counted>(["read", name]);
+      const version = before?.version ?? null;
+      const writes = await Promise.all(
+        processes.map((process, n) => process.call<boolean>(["write", name, 10 * round + n, version])),
+      );
+      assert.equal(writes.flat().filter(Boolean).length, 1);
+      const [after] = await processes[0].call<Counted>(["read", name]);
+      assert.equal(after?.count, 10 * round + writes.flat().indexOf(true));
+    }
+    await Promise.all(processes.map((process) => process.end()));
+  },
 ];
 
 /**

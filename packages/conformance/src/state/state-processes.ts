@@ -8,51 +8,36 @@ import { newName, type Padded, padded, present } from "./state-context.ts";
 /** The program of the child processes. */
 export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
-/** Scenarios for child processes that write. */
-export const stateProcesses: readonly ProcessScenario[] = [
-  [
-    "loses no count when four processes count up at the same time",
-    async (start) => {
-      const processes = await Promise.all([start(), start(), start(), start()]);
-      const name = newName();
-      await Promise.all(processes.map((process) => process.call(["countUp", name, 50])));
-      const [stored] = await processes[0].call<StoredState>(["read", name]);
-      assert.equal(stored?.value, 200);
-      await Promise.all(processes.map((process) => process.end()));
-    },
-  ],
-  [
-    "accepts one of the concurrent writes of four processes, also when the name has no value yet",
-    async (start) => {
-      const processes = await Promise.all([start(), start(), start(), start()]);
-      const name = newName();
-      for (let round = 0; round < 20; round++) {
-        const [before] = await processes[0].call<StoredState | null>(["read", name]);
-        const version = before?.version ?? null;
-        const writes = await Promise.all(
-          processes.map((process, n) =>
-            process.call<boolean>(
-              ["write", name, [round, n, 0], version],
-              ["write", name, [round, n, 1], version],
-            ),
+/** The scenario of child processes that write. */
+export const stateProcesses: ProcessScenario = [
+  "loses no count, and accepts one of the concurrent writes, when four processes write at the same time; each ends by itself once it is closed, twice",
+  async (start) => {
+    const processes = await Promise.all([start(), start(), start(), start()]);
+    const counted = newName();
+    await Promise.all(processes.map((process) => process.call(["countUp", counted, 50])));
+    const [stored] = await processes[0].call<StoredState>(["read", counted]);
+    assert.equal(stored?.value, 200);
+
+    const name = newName(); // has no value yet
+    for (let round = 0; round < 20; round++) {
+      const [before] = await processes[0].call<StoredState | null>(["read", name]);
+      const version = before?.version ?? null;
+      const writes = await Promise.all(
+        processes.map((process, n) =>
+          process.call<boolean>(
+            ["write", name, [round, n, 0], version],
+            ["write", name, [round, n, 1], version],
           ),
-        );
-        assert.equal(writes.flat().filter(Boolean).length, 1);
-        const winner = writes.findIndex((answers) => answers.includes(true));
-        const [after] = await processes[0].call<StoredState>(["read", name]);
-        assert.deepEqual(after?.value, [round, winner, writes[winner]?.indexOf(true)]);
-      }
-      await Promise.all(processes.map((process) => process.end()));
-    },
-  ],
-  [
-    "leaves no handle open when it is closed twice, so the process ends by itself",
-    async (start) => {
-      const process = await start();
-      await process.call(["write", newName(), 1, null]);
-      assert.equal(await process.end(), 0);
-    },
-  ],
+        ),
+      );
+      assert.equal(writes.flat().filter(Boolean).length, 1);
+      const winner = writes.findIndex((answers) => answers.includes(true));
+      const [after] = await processes[0].call<StoredState>(["read", name]);
+      assert.deepEqual(after?.value, [round, winner, writes[winner]?.indexOf(true)]);
+    }
+    const codes = await Promise.all(processes.map((process) => process.end()));
+    assert.deepEqual(codes, [0, 0, 0, 0]); // no handle was left open
+  },
 ];
 
 /** Kills a writing process several times. Expects a whole value each time, never older than the last one read. */
