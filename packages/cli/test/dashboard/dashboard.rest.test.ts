@@ -5,7 +5,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startReceiver, startService } from "../api/service.ts";
-import { type CliOptions, cliProcess as cli, folder, jsonLines, type Running, start } from "../cli.ts";
+import { type CliOptions, cli, folder, jsonLines, type Running, start } from "../cli.ts";
 
 let cwd: string;
 beforeEach(async () => {

@@ -1,21 +1,24 @@
 import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { readWatermark } from "@esim-webhooks/endpoint";
 import { sqliteState } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it } from "vitest";
 import { startService } from "../api/service.ts";
-import { type CliOptions, cliProcess as cli, folder, jsonLines } from "../cli.ts";
+import { type CliOptions, cli, cliProcess, folder, jsonLines } from "../cli.ts";
 import { startBackend } from "./backend.ts";
 import { skippingWaits } from "./skipping-waits-here.ts";
 
 const url = "https://shop.example/webhooks";
 
+/** Its path is relative to the folder of the process, which is another one for commands in this process. */
 const config = `
+  import { relative } from "node:path";
+  import { fileURLToPath } from "node:url";
   import { defineConfig } from "@esim-webhooks/cli";
   import { fileKeySource } from "@esim-webhooks/core/key-file";
   export default defineConfig({
-    secret: fileKeySource("esim.key"),
+    secret: fileKeySource(relative("", fileURLToPath(new URL("esim.key", import.meta.url)))),
     handlers: { "esim.enabled": () => {}, "esim.lifecycle.*": () => {} },
   });
 `;
@@ -26,13 +29,16 @@ async function startEnsure(files: Readonly<Record<string, string>> = { "esim-web
   const cwd = folder(files);
   const ensure = (args: readonly string[] = [], options: CliOptions = {}) =>
     cli(["endpoint", "ensure", url, ...args], { cwd, ...options, env: { ...service.env, ...options.env } });
-  return { ...service, cwd, ensure, keyFile: join(cwd, "esim.key") };
+  /** In a process of its own, which shows the path of the config as it does to users. */
+  const ensureProcess = (...args: readonly string[]) =>
+    cliProcess(["endpoint", "ensure", url, ...args], { cwd, env: service.env });
+  return { ...service, cwd, ensure, ensureProcess, keyFile: join(cwd, "esim.key") };
 }
 
 describe("endpoint ensure", () => {
   it("registers an endpoint for the handlers of the config, and stores its secret in its key file", async () => {
-    const { ensure, api, keyFile, sandbox } = await startEnsure();
-    const { code, stdout, stderr } = await ensure();
+    const { ensureProcess, api, keyFile, sandbox } = await startEnsure();
+    const { code, stdout, stderr } = await ensureProcess();
     expect({ code, stderr }).toEqual({ code: 0, stderr: `API: ${sandbox.url} (this machine)\n` });
     const [endpoint] = (await api.webhooks.list().page()).data;
     expect(stdout).toBe(
@@ -50,7 +56,7 @@ describe("endpoint ensure", () => {
       /Its signing secret is in hook\.key\.\nSo that receivers read it, give the config secret: fileKeySource\("hook\.key"\), of @esim-webhooks\/core\/key-file\.\n$/,
     );
     const named = await startEnsure({ "esim-webhooks.config.ts": config.replace("esim.key", "./hook.key") });
-    const { stdout } = await named.ensure(["--key-file", "hook.key"]);
+    const { stdout } = await named.ensureProcess("--key-file", "hook.key");
     expect(stdout).toMatch(/^Registered .* Its signing secret is in hook\.key\.\n$/);
   });
 
@@ -180,18 +186,9 @@ describe("endpoint ensure", () => {
     const stored = await backend.emit(1);
     await backend.down();
     const coming = await backend.emit(2);
-    const ran = await cli(
-      [
-        "endpoint",
-        "ensure",
-        first?.url ?? "",
-        "--types",
-        "esim.installed,esim.enabled",
-        "--replace",
-        "--since",
-        "1h",
-      ],
-      { cwd, env, node: [`--import=${import.meta.resolve("./skipping-waits.ts")}`] },
+    const args = ["--types", "esim.installed,esim.enabled", "--replace", "--since", "1h"];
+    const ran = await skippingWaits(() =>
+      cli(["endpoint", "ensure", first?.url ?? "", ...args], { cwd, env }),
     );
     const [second, ...others] = (await api.webhooks.list().page()).data;
     const { webhookEndpointReference: replacing = "" } = second ?? {};
@@ -200,7 +197,7 @@ describe("endpoint ensure", () => {
       stderr: expect.stringContaining(
         "While there are two endpoints, one event may come under two ids, and is handled twice then.",
       ),
-      stdout: `Replaced the endpoint ${reference}, which was reconciled and deleted, by the endpoint ${replacing} for 2 event types. Its signing secret is in esim.key.\n`,
+      stdout: `Replaced the endpoint ${reference}, which was reconciled and deleted, by the endpoint ${replacing} for 2 event types. Its signing secret is in ${relative("", join(cwd, "esim.key"))}.\n`,
     });
     expect(ran.stderr).toMatch(/^The second endpoint is there\.$/m);
     expect(ran.stderr).not.toContain("ledger");

@@ -7,7 +7,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Service, startReceiver, startService } from "../api/service.ts";
-import { cliProcess as cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
 const iccid = "8931440400000000001";
 

@@ -10,7 +10,7 @@ import { describe, expect, it } from "vitest";
 import { root, runCommand } from "../../../../test/run.ts";
 import { freePort } from "../../../../test/servers/kept-server.ts";
 import {
-  cliProcess as cli,
+  cli,
   folder,
   jsonLines,
   type Running,

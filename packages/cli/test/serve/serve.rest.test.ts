@@ -9,7 +9,7 @@ import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import {
-  cliProcess as cli,
+  cli,
   folder,
   jsonLines,
   type Running,

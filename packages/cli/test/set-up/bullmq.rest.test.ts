@@ -5,7 +5,7 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { privateRedis, type TestServer } from "../../../../test/servers/index.ts";
-import { cliProcess as cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 import { startBackend } from "../endpoint/backend.ts";
 
 let server: TestServer;

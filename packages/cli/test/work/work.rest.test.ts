@@ -7,7 +7,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import { cliProcess as cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
 function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEntry {
   const event = { id, type: "esim.faulted", timestamp: new Date().toISOString(), data };
