@@ -92,7 +92,6 @@ export default defineConfig({
           hookTimeout: 1_800_000,
           ...servers,
           ...printing(quick),
-          typecheck: { enabled: true, include: ending(".test-d.ts"), tsconfig: "tsconfig.types.json" },
         },
       },
       {

@@ -7,7 +7,7 @@ import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Service, startReceiver, startService } from "../api/service.ts";
-import { cli, folder, jsonLines, secret, start } from "../cli.ts";
+import { cli, cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
 
 const iccid = "8931440400000000001";
 
@@ -89,7 +89,7 @@ async function startWorld(options: SandboxOptions = {}): Promise<World> {
       await running.written(/Press Ctrl-C to stop\./);
       return running;
     },
-    listen: (args) => cli(["listen", ...args], { env }),
+    listen: (args) => cliProcess(["listen", ...args], { env }),
   };
 }
 

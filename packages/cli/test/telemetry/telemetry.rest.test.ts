@@ -9,7 +9,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startPostgres } from "../../../../test/servers/index.ts";
-import { cliProcess as cli, folder, jsonLines, type Running, secret, start } from "../cli.ts";
+import { cli, cliProcess, folder, jsonLines, type Running, secret, start } from "../cli.ts";
 
 const receiving = async (running: Running) => (await running.written(/Listening at (\S+)/))[1] ?? "";
 const metricsAt = async (running: Running) => (await running.written(/Metrics at (\S+)\/metrics/))[1] ?? "";
@@ -143,7 +143,7 @@ describe("--metrics-port", () => {
   it("without its packages ends the command before anything is opened, and names those that are missing", async () => {
     const cwd = folder();
     const node = withPackages({ "@esim-webhooks/otel": null, "@opentelemetry/exporter-prometheus": null });
-    const { code, stderr } = await cli(["serve", "--port", "0", "--metrics-port", "0"], { cwd, node });
+    const { code, stderr } = await cliProcess(["serve", "--port", "0", "--metrics-port", "0"], { cwd, node });
     expect(code).toBe(2);
     const missing = ["@esim-webhooks/otel", "@opentelemetry/exporter-prometheus"];
     expect(stderr.trim()).toBe(
