@@ -9,15 +9,7 @@ import { startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it } from "vitest";
 import { root, runCommand } from "../../../../test/run.ts";
 import { freePort } from "../../../../test/servers/kept-server.ts";
-import {
-  cli,
-  folder,
-  jsonLines,
-  type Running,
-  start,
-  startInTerminal,
-  startLine,
-} from "../cli.ts";
+import { cli, folder, jsonLines, type Running, start, startInTerminal, startLine } from "../cli.ts";
 
 const shell = (command: string) => promisify(execFile)("sh", ["-c", command]);
 

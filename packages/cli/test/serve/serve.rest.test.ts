@@ -8,16 +8,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
-import {
-  cli,
-  cliProcess,
-  folder,
-  jsonLines,
-  type Running,
-  secret,
-  start,
-  startInTerminal,
-} from "../cli.ts";
+import { cli, cliProcess, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
 import { entry, storeAt } from "../stored.ts";
 
 async function urlOf(running: Running): Promise<string> {
