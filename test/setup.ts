@@ -32,7 +32,14 @@ const { lookup } = dns;
 const knownHere: unknown = Object.assign(
   (host: string, options: object, done: (...answer: unknown[]) => void) => {
     if (/^(?:localhost|[\d.]+|.*:.*|.*\.internal)$/.test(host)) lookup(host, options, done);
-    else done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: "ENOTFOUND", syscall: "getaddrinfo", host }));
+    else
+      done(
+        Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), {
+          code: "ENOTFOUND",
+          syscall: "getaddrinfo",
+          host,
+        }),
+      );
   },
   lookup,
 );
