@@ -12,7 +12,7 @@ import type { Scenario } from "./scenario.ts";
 import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
 
-/** Longer than any wait of ours may last, so that a wait without a limit is noticed. */
+/** Longer than a call of an engine may last, so that one without a limit is noticed. */
 const halfClosedMs = 10_000;
 
 /** Strikes each segment with each fault, the two at the same time. */
