@@ -64,17 +64,15 @@ function lastWordsOf(child: ChildProcess): () => string {
 /** A line of the journal of a trial. */
 export interface Noted {
   readonly process: number;
-  readonly word: "start" | "fail" | "end" | "purged";
+  readonly word: "start" | "fail" | "end";
   readonly id: string;
-  /** The state of the row when the handler started, where it is known. */
-  readonly state: string;
 }
 
 /** Reads what the handlers of all processes have noted, in the order in which it happened. */
 export function readJournal(path: string): readonly Noted[] {
   const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
   return lines.map((line) => {
-    const [process, word, id = "", , state = ""] = line.split(" ");
-    return { process: Number(process), word: word as Noted["word"], id, state };
+    const [process, word, id = ""] = line.split(" ");
+    return { process: Number(process), word: word as Noted["word"], id };
   });
 }

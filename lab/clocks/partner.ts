@@ -1,5 +1,5 @@
 // A process of a partner: receives deliveries and handles their events, on the engine of PARTNER. Commands are lines on standard input:
-// `pause <seconds>`, `purge`. It logs each start and end of a handler in the journal of its trial.
+// `pause <seconds>`, `purge`; each is answered with a line when it is done. It logs each start and end of a handler in the journal of its trial.
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -32,14 +32,12 @@ const secret = place.keyFile === undefined ? place.secret : fileKeySource(place.
 const retryMs = 1500;
 const timeoutMs = 30_000; // for a machine that does more at the same time
 const journal = openSync(place.journal, "a");
-const note = (...words: readonly (string | number)[]) =>
-  void writeSync(journal, `${[place.process, ...words].join(" ")}\n`);
+const note = (word: string, id: string) =>
+  void writeSync(journal, `${place.process} ${word} ${id}\n`);
 
-function handlersOn(inbox: Inbox | undefined): Handlers<EsimEvents> {
-  return {
-    "*": async ({ id, type }, { attempt, source }) => {
-      const row = await inbox?.get({ source, id });
-      note("start", id, attempt, row?.state ?? "unknown");
+const handlers: Handlers<EsimEvents> = {
+    "*": async ({ id, type }) => {
+      note("start", id);
       if (type === "esim.disabled" && isFirstTime(id)) {
         note("fail", id);
         throw new Error("the first attempt fails");
@@ -47,8 +45,7 @@ function handlersOn(inbox: Inbox | undefined): Handlers<EsimEvents> {
       while (type === "esim.deleted" && !existsSync(place.release)) await pause(20);
       note("end", id);
     },
-  };
-}
+};
 
 /** Whether no process of the trial has asked for this event before. */
 function isFirstTime(id: string): boolean {
@@ -67,7 +64,7 @@ interface Program {
 
 function work(inbox: Inbox): Program {
   const options = { leaseMs, pollMs: 100, concurrency: 6, backoff: () => retryMs };
-  const worker = createWorker(inbox, handlersOn(inbox), options);
+  const worker = createWorker(inbox, handlers, options);
   void worker.run({ signal: new AbortController().signal });
   return { listener: nodeHandler(inbox, { secret }), inbox };
 }
@@ -90,7 +87,7 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     const { redisStore } = await import("@esim-webhooks/store-redis");
     const store = redisStore(at, { keyPrefix: `${name}:`, timeoutMs });
     await store.ready();
-    return { listener: nodeHandler(handlersOn(undefined), { secret, store, leaseMs }) };
+    return { listener: nodeHandler(handlers, { secret, store, leaseMs }) };
   },
   async bullmq() {
     const { bullmqInbox, bullmqProcessor } = await import("@esim-webhooks/queue-bullmq");
@@ -105,7 +102,7 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     await inbox.ready();
     const connection = { url: at, maxRetriesPerRequest: null };
     const limits = { lockDuration: leaseMs, stalledInterval: 1000, maxStalledCount: 1000, concurrency: 6 };
-    const worker = new Worker(name, bullmqProcessor(handlersOn(undefined)), { connection, ...limits });
+    const worker = new Worker(name, bullmqProcessor(handlers), { connection, ...limits });
     worker.on("error", () => {});
     await worker.waitUntilReady();
     return { listener: nodeHandler(inbox, { secret }) };
@@ -120,11 +117,9 @@ const commands = createInterface(process.stdin).on("close", () => process.exit()
 commands.on("line", (line) => {
   const [command, seconds] = line.split(" ");
   void (async () => {
-    if (command === "purge") note("purged", (await inbox?.purge(1000)) ?? 0);
-    else {
-      const until = new Date(Date.now() + Number(seconds) * 1000);
-      await inbox?.pause({ types: ["esim.installed"], reason: "a trial of clocks", until });
-      console.log("paused");
-    }
+    const until = new Date(Date.now() + Number(seconds) * 1000);
+    if (command === "purge") await inbox?.purge(1000);
+    else await inbox?.pause({ types: ["esim.installed"], reason: "a trial of clocks", until });
+    console.log("done");
   })();
 });

@@ -127,6 +127,10 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   const promise = async (sentence: string, isKept: () => boolean | Promise<boolean>) => {
     if (!(await isSoon(isKept))) broken.push(sentence);
   };
+  const ended = (sentence: string, ending: Promise<unknown> | undefined) => {
+    const hasEnded = ending?.then(() => true) ?? true;
+    return promise(sentence, () => Promise.race([hasEnded, pause(0, false)]));
+  };
   async function untilDone(wanted: readonly SentEvent[], when: string): Promise<void> {
     let left: readonly string[] = [];
     const areDone = async () => {
@@ -154,6 +158,7 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   const sentLate = sender.send(late);
   await pause(1.5 * leaseMs); // all leases would have ended without a renewal
   partners[0]?.command("purge");
+  await ended("The purge has not ended.", partners[0]?.answer());
   await partners.at(-1)?.kill();
   const killed = partners.length - 1;
   writeFileSync(release, "");
@@ -165,36 +170,26 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
 
   if (isSlow) await partners[0]?.kill();
   if (!fault.stays) clocks.set({});
-  const isSent = Promise.all([sent, sentLate]).then(() => true);
-  await promise("Not all deliveries were acknowledged.", () => Promise.race([isSent, pause(0, false)]));
+  await ended("Not all deliveries were acknowledged.", Promise.all([sent, sentLate]));
   await untilDone([...stored, ...late], "after the clocks were right");
 
   const noted = readJournal(journal);
-  const again = sender.send([...stored, ...late]).then(() => true);
-  await promise("Not all redeliveries were acknowledged.", () => Promise.race([again, pause(0, false)]));
+  await ended("Not all redeliveries were acknowledged.", sender.send([...stored, ...late]));
   await pause(500);
   const repeated = starts().length - noted.filter(({ word }) => word === "start").length;
   if (repeated > 0 && !has(fault.forgets)) broken.push(`${repeated} redelivered events were handled again.`);
 
   for (const sentence of (await watched.unexplained()).slice(0, 3)) broken.push(sentence);
-  const ended = [killed, ...(isSlow ? [0] : [])];
-  const { extra, afterDone } = readStarts(noted, ended);
+  const extra = unexplainedStarts(noted, [killed, ...(isSlow ? [0] : [])]);
   if (extra.length > 0 && !has(fault.runsAgain) && !has(fault.forgets))
     broken.push(`${extra.join(", ")} ran again though no lease had ended.`);
-  if (afterDone.length > 0 && !isSlow) broken.push(`${afterDone.join(", ")} started though it was done.`);
   const wrong = [...sender.statuses.keys()].filter((status) => status >= 400 && status < 500);
   if (wrong.length > 0) broken.push(`Authentic deliveries were answered ${wrong.join(", ")}.`);
-  return { broken, seen: summary(sender, extra.length, afterDone.length, repeated) };
+  return { broken, seen: summary(sender, extra.length, repeated) };
 }
 
-interface Starts {
-  /** The events whose handler started more often than failures and killed processes explain. */
-  readonly extra: readonly string[];
-  /** The events whose handler started although their row was done. */
-  readonly afterDone: readonly string[];
-}
-
-function readStarts(noted: readonly Noted[], killed: readonly number[]): Starts {
+/** The events whose handler started more often than failures and killed processes explain. */
+function unexplainedStarts(noted: readonly Noted[], killed: readonly number[]): string[] {
   const surplus = new Map<string, number>();
   const add = (id: string, change: number) => surplus.set(id, (surplus.get(id) ?? -1) + change);
   const ofKilled = (word: Noted["word"]) => (one: Noted) => killed.includes(one.process) && one.word === word;
@@ -204,18 +199,14 @@ function readStarts(noted: readonly Noted[], killed: readonly number[]): Starts 
   }
   for (const { id } of noted.filter(ofKilled("start"))) add(id, -1);
   for (const word of ["end", "fail"] as const) for (const { id } of noted.filter(ofKilled(word))) add(id, 1);
-  return {
-    extra: [...surplus].filter(([, count]) => count > 0).map(([id]) => id),
-    afterDone: noted.filter(({ word, state }) => word === "start" && state === "done").map(({ id }) => id),
-  };
+  return [...surplus].filter(([, count]) => count > 0).map(([id]) => id);
 }
 
-function summary(sender: Sender, extra: number, done: number, repeated: number): string {
+function summary(sender: Sender, extra: number, repeated: number): string {
   const answered = [...sender.statuses].filter(([status]) => status !== 0); // 0: the killed process
   const statuses = answered.sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   const more = [
     ...(extra > 0 ? [`${extra} events ran again`] : []),
-    ...(done > 0 ? [`${done} started though done`] : []),
     ...(repeated > 0 ? [`${repeated} redeliveries ran again`] : []),
   ];
   return [statuses.join(", "), ...more].join("; ");
