@@ -1,15 +1,16 @@
 // Network namespaces of this machine, each with a pair of virtual devices to the one of the servers.
 import { execFileSync, spawnSync } from "node:child_process";
 
+export type Direction = "to the servers" | "from the servers";
+
 /** A namespace that reaches the servers, and nothing else. */
 export interface Segment {
-  readonly namespace: string;
   /** The address of the servers, as seen from it. */
   readonly serverAddress: string;
   /** Runs a command in it. */
   readonly prefix: readonly string[];
   /** Drops what is sent in one direction. Connections stay as they are. */
-  drop(direction: "to the servers" | "from the servers"): void;
+  drop(direction: Direction): void;
   /** Lets packets wait in a queue, as on a slow line. */
   slow(): void;
   /** Undoes all of it. */
@@ -113,7 +114,6 @@ export function segmentsOf(id: string): readonly Segment[] {
         ]);
     };
     return {
-      namespace,
       serverAddress: addressOf(n, 1),
       prefix: enter(namespace),
       drop: (direction) => lead(direction, "02:00:00:00:00:99"),

@@ -1,15 +1,16 @@
 import type { OperatedInbox } from "../../test/operators/engines.ts";
+import type { EngineName } from "../engines.ts";
 import type { Random } from "../simulation/random.ts";
-import { type Engine, openInbox, type Task } from "./engines.ts";
+import { openInbox, type Task } from "./engines.ts";
 import { erasedEsims, esimOf, operations } from "./events.ts";
 import { forgottenIn, heard, missingIn, repeated, type Said, untilSettled } from "./findings.ts";
 import { type Fleet, type Prefix, type Role, startFleet } from "./fleet.ts";
-import type { Ground } from "./grounds.ts";
+import type { TrialEngine } from "./trial-engines.ts";
 import type { Figures } from "./scenario.ts";
 
 /** A fleet that works an inbox while faults strike it. */
 export interface Trial {
-  readonly ground: Ground;
+  readonly engine: TrialEngine;
   readonly task: Task;
   readonly prefixes?: readonly Prefix[];
   /** Whether operators pause, redrive and erase as well. */
@@ -26,23 +27,14 @@ export interface Trial {
 
 const concurrency = 10; // of each worker
 
-export const usualTask = (engine: Engine, place: string, seed: string): Task => ({
-  ...{
-    engine,
-    place,
-    seed,
-    timeoutMs: 1500,
-    leaseMs: 2000,
-    waitReplicas: 0,
-    events: 300,
-    overMs: 8000,
-    failEvery: 0,
-  },
+export const usualTask = (engine: EngineName, place: string, seed: string): Task => ({
+  ...{ engine, place, seed, timeoutMs: 1500, leaseMs: 2000, waitReplicas: 0 },
+  ...{ events: 300, overMs: 8000, failEvery: 0 },
 });
 
 /** Runs a trial on an inbox, and replays its history. */
 export async function tryInbox(trial: Trial, random: Random): Promise<Figures> {
-  const { ground, task, hasOperators } = trial;
+  const { engine, task, hasOperators } = trial;
   const roles: readonly Role[] = hasOperators ? ["receive", "work", "operate"] : ["receive", "work"];
   const fleet = await startFleet(task, roles, random, trial.prefixes);
   const inbox = openInbox({ ...task, timeoutMs: 60_000 });
@@ -67,10 +59,10 @@ export async function tryInbox(trial: Trial, random: Random): Promise<Figures> {
     if (hasOperators)
       for (const id of await forgottenIn(inbox, erasedEsims, task.events))
         broken.push(`${id} was erased, and is stored again by a redelivery`);
-    const { seen, unknown } = await ground.history();
+    const { seen, unknown } = await engine.history();
     // an operation may wait for a check of the server first
     broken.push(...unknown, ...said.refused, ...tooLate(said, 2 * task.timeoutMs));
-    const twice = await handledTwice(ground, said, kept, fleet.interruptions(), broken);
+    const twice = await handledTwice(engine, said, kept, fleet.interruptions(), broken);
     for (const operation of operations)
       if (hasOperators && !said.operated.has(operation))
         broken.push(`no ${operation} of an operator succeeded`);
@@ -83,7 +75,7 @@ export async function tryInbox(trial: Trial, random: Random): Promise<Figures> {
   } finally {
     fleet.close();
     await inbox.close();
-    await ground.close();
+    await engine.close();
   }
 }
 
@@ -105,13 +97,13 @@ export function tooLate({ slowestMs }: Said, limitsMs: number): string[] {
 }
 
 async function handledTwice(
-  ground: Ground,
+  engine: TrialEngine,
   { handled }: Said,
   kept: readonly string[],
   interruptions: number,
   broken: string[],
 ): Promise<number> {
-  const effects = await ground.effects?.();
+  const effects = await engine.effects?.();
   const done = new Set(effects ?? handled.keys());
   for (const id of kept) if (!done.has(id)) broken.push(`${id} was acknowledged, and has no effect`);
   if (effects !== undefined) {
