@@ -33,19 +33,18 @@ const secret = task.keyFile === undefined ? task.secret : fileKeySource(task.key
 const retryMs = 1500;
 const timeoutMs = 30_000; // for a machine that does more at the same time
 const journal = openSync(task.journal, "a");
-const note = (word: string, id: string) =>
-  void writeSync(journal, `${task.process} ${word} ${id}\n`);
+const note = (word: string, id: string) => void writeSync(journal, `${task.process} ${word} ${id}\n`);
 
 const handlers: Handlers<EsimEvents> = {
-    "*": async ({ id, type }) => {
-      note("start", id);
-      if (type === "esim.disabled" && isFirstTime(id)) {
-        note("fail", id);
-        throw new Error("the first attempt fails");
-      }
-      while (type === "esim.deleted" && !existsSync(task.release)) await pause(20);
-      note("end", id);
-    },
+  "*": async ({ id, type }) => {
+    note("start", id);
+    if (type === "esim.disabled" && isFirstTime(id)) {
+      note("fail", id);
+      throw new Error("the first attempt fails");
+    }
+    while (type === "esim.deleted" && !existsSync(task.release)) await pause(20);
+    note("end", id);
+  },
 };
 
 /** Whether no process of the trial has asked for this event before. */

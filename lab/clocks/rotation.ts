@@ -10,7 +10,7 @@ import { listen } from "../../test/listen.ts";
 import type { RotatorPlace } from "../../test/under-fire/rotator.ts";
 import { repeated } from "../fleets/findings.ts";
 import { createFakeClock, type FakeClock } from "./faketime.ts";
-import { readJournal, startFleetProcess, startCommanded } from "./fleet.ts";
+import { readJournal, startCommanded, startFleetProcess } from "./fleet.ts";
 import type { TrialResult } from "./trial.ts";
 
 /** A clock fault in a rotation: how many seconds the clock of the first receiver, or of all our processes, is ahead. */

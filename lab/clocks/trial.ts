@@ -6,7 +6,7 @@ import type { EngineName } from "../engines.ts";
 import type { Engine, Watched } from "./engines.ts";
 import { createFakeClock, type FakeClock } from "./faketime.ts";
 import type { ClockFault, Shift } from "./faults.ts";
-import { type Noted, type FleetProcess, readJournal, startFleetProcess } from "./fleet.ts";
+import { type FleetProcess, type Noted, readJournal, startFleetProcess } from "./fleet.ts";
 import { createSender, type Sender, type SentEvent } from "./sender.ts";
 
 /** The outcome of a trial. */

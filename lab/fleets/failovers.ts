@@ -9,10 +9,10 @@ import { privatePgBouncer } from "../../test/servers/index.ts";
 import type { Random } from "../simulation/random.ts";
 import { missingIn } from "./findings.ts";
 import type { Fleet } from "./fleet.ts";
-import { createBullmq, createPostgres } from "./trial-engines.ts";
 import type { Scenario } from "./scenario.ts";
 import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { type Trial, tryInbox, usualTask } from "./trial.ts";
+import { createBullmq, createPostgres } from "./trial-engines.ts";
 
 /** How long before the promotion an event may have been acknowledged that an asynchronous replica lacks. */
 const lagMs = 1000;

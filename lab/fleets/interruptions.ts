@@ -4,9 +4,9 @@ import { privatePostgres, privateRedis } from "../../test/servers/index.ts";
 import type { InboxName } from "../engines.ts";
 import type { Random } from "../simulation/random.ts";
 import type { Fleet } from "./fleet.ts";
-import { createBullmq, type TrialEngine, createPostgres, createSqlite } from "./trial-engines.ts";
 import type { Scenario } from "./scenario.ts";
 import { tryInbox, usualTask } from "./trial.ts";
+import { createBullmq, createPostgres, createSqlite, type TrialEngine } from "./trial-engines.ts";
 
 /** A new engine, with its server. */
 const starts: Readonly<Record<InboxName, () => Promise<TrialEngine & { readonly place: string }>>> = {

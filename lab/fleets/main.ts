@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { failovers } from "./failovers.ts";
+import { interruptions } from "./interruptions.ts";
 import { makeNetwork } from "./namespaces.ts";
 import { networks } from "./networks.ts";
-import { interruptions } from "./interruptions.ts";
 import { runAll } from "./scenario.ts";
 
 const scenarios = [...failovers, ...interruptions];

@@ -6,11 +6,11 @@ import { setTimeout as pause } from "node:timers/promises";
 import { privatePostgres, privateRedis } from "../../test/servers/index.ts";
 import type { Random } from "../simulation/random.ts";
 import type { Fleet } from "./fleet.ts";
-import { createBullmq, createPostgres } from "./trial-engines.ts";
 import { type Direction, type Segment, segmentsOf } from "./namespaces.ts";
 import type { Scenario } from "./scenario.ts";
 import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
+import { createBullmq, createPostgres } from "./trial-engines.ts";
 
 /** Longer than a call of an engine may last, so that one without a limit is noticed. */
 const halfClosedMs = 10_000;
@@ -20,10 +20,12 @@ const strikes = (segments: readonly Segment[], random: Random) => (fleet: Fleet)
   Promise.all(segments.map((segment, n) => strikeOne(segment, fleet, random.fork(`${n}`)))).then(() => {});
 
 async function strikeOne(segment: Segment, fleet: Fleet, random: Random): Promise<void> {
-  const cut = (ms: number, ...directions: readonly Direction[]) => () => {
-    for (const direction of directions) segment.drop(direction);
-    return ms;
-  };
+  const cut =
+    (ms: number, ...directions: readonly Direction[]) =>
+    () => {
+      for (const direction of directions) segment.drop(direction);
+      return ms;
+    };
   const slow = () => {
     segment.slow();
     return 2500;

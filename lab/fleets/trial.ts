@@ -5,8 +5,8 @@ import { openInbox, type Task } from "./engines.ts";
 import { erasedEsims, esimOf, operations } from "./events.ts";
 import { forgottenIn, heard, missingIn, repeated, type Said, untilSettled } from "./findings.ts";
 import { type Fleet, type Prefix, type Role, startFleet } from "./fleet.ts";
-import type { TrialEngine } from "./trial-engines.ts";
 import type { Figures } from "./scenario.ts";
+import type { TrialEngine } from "./trial-engines.ts";
 
 /** A fleet that works an inbox while faults strike it. */
 export interface Trial {

@@ -1,18 +1,17 @@
-// npm run lab -- scale [SQLite | Postgres] [--rows N] [--from N] [--folder F]
+// npm run lab -- scale [sqlite | postgres] [--rows N] [--from N] [--folder F]
 import { statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
 import { median } from "../../bench/measure.ts";
 import { type Call, calls, expired, mostRatio } from "./calls.ts";
 import { checkCopies } from "./check-copies.ts";
-import { makeRows } from "./kinds.ts";
 import { postgresEngine } from "./postgres.ts";
 import { sqliteEngine } from "./sqlite.ts";
 import type { Engine, Table } from "./table.ts";
 
 const engines: Readonly<Record<string, (folder: string) => Engine | Promise<Engine>>> = {
-  SQLite: sqliteEngine,
-  Postgres: postgresEngine,
+  sqlite: sqliteEngine,
+  postgres: postgresEngine,
 };
 /** A table's share of the disk, its indexes, its log and the files of a sort included. */
 const bytesOfRow = 600;
@@ -92,7 +91,7 @@ async function measureEngine(engine: Engine, sizes: readonly number[]): Promise<
 
 async function openTable(engine: Engine, rows: number): Promise<Table> {
   const startedAt = performance.now();
-  const table = await engine.open(`rows_${rows}`, { rows, expired }, makeRows);
+  const table = await engine.open(`rows_${rows}`, { rows, expired });
   const seconds = (performance.now() - startedAt) / 1000;
   const bytes = await table.bytes();
   console.log(

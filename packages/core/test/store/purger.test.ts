@@ -128,13 +128,17 @@ describe("safePurge", () => {
   it("keeps a jump in whole milliseconds, which a store may need", async () => {
     let nowMs = dayMs;
     let kept: PurgeClock | undefined;
-    const purge = safePurge("testStore", loggerTo(() => {}), {
-      look: async () => ({ nowMs, kept }),
-      async forget(_, next) {
-        kept = next;
-        return 0;
+    const purge = safePurge(
+      "testStore",
+      loggerTo(() => {}),
+      {
+        look: async () => ({ nowMs, kept }),
+        async forget(_, next) {
+          kept = next;
+          return 0;
+        },
       },
-    });
+    );
     const elapsed = vi.spyOn(performance, "now").mockReturnValue(0);
     onTestFinished(() => elapsed.mockRestore());
     await purge(1);
