@@ -19,7 +19,7 @@ export interface Call {
 const batch = 100;
 const purged = 500; // as many as a worker purges at a time
 const purges = 25;
-const page = 50;
+const pageRows = 50;
 /** The done rows that the purge deletes. */
 export const expired: number = purged * (purges + 1);
 /** A subject has some 20 events; those that were handled inline have none. */
@@ -51,7 +51,7 @@ async function allPages(inbox: Inbox, filter: InboxFilter): Promise<number> {
   let found = 0;
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const { rows, nextCursor } = await inbox.list(filter, {
-      limit: page,
+      limit: pageRows,
       ...(cursor !== undefined && { cursor }),
     });
     found += rows.length;
@@ -81,20 +81,23 @@ export const calls: readonly Call[] = [
   }),
   call(
     "list, first page",
-    page,
+    pageRows,
     async ({ inbox }) =>
       () =>
         rowsOf(inbox.list()),
   ),
-  call("list, a page in the middle", page, async ({ inbox }) => {
+  call("list, a page in the middle", pageRows, async ({ inbox }) => {
     const { nextCursor } = await inbox.list({ until: new Date(Date.now() - 14 * dayMs) });
     return () => rowsOf(inbox.list({}, { cursor: nextCursor ?? "" }));
   }),
-  call("list by subject, a page", leastOfSubject, async ({ inbox }, rows, round) => {
+  call("list by subject, a page", 1, async ({ inbox }, rows, round) => {
     const subject = subjectOf(rows, round);
-    return () => rowsOf(inbox.list({ subject }));
+    return async () => {
+      const page = await inbox.list({ subject });
+      return page.rows.length + (page.nextCursor === null ? 0 : 1); // it searches so few events that all of its rows may follow
+    };
   }),
-  call("list by type, a page", page, async ({ inbox }) => {
+  call("list by type, a page", pageRows, async ({ inbox }) => {
     const filter = { types: [rareType], until: new Date(Date.now() - dayMs) };
     return () => rowsOf(inbox.list(filter));
   }),
