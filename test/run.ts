@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 
 export const root: string = join(import.meta.dirname, "..");
 
@@ -27,11 +28,12 @@ export function runCommand(
   args: readonly string[],
   environment: Record<string, string> = {},
   cwd: string = root,
+  stdin: "ignore" | "pipe" = "ignore",
 ): Run {
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: [stdin, "pipe", "pipe"],
   });
   let output = "";
   const lines: string[] = [];
@@ -39,8 +41,8 @@ export function runCommand(
   const addLine = (line: string) => {
     output += `${line}\n`;
   };
-  createInterface(child.stderr).on("line", addLine); // a chunk may end within a line, and would be joined to one of stdout
-  createInterface(child.stdout).on("line", (line) => {
+  createInterface(child.stderr as Readable).on("line", addLine); // a chunk may end within a line, and would be joined to one of stdout
+  createInterface(child.stdout as Readable).on("line", (line) => {
     addLine(line);
     lines.push(line);
     for (const wake of waiting) wake(line);

@@ -1,23 +1,10 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { Queue } from "bullmq";
-import { Redis } from "ioredis";
-import pg from "pg";
 import { privatePostgresBy } from "../../test/servers/postgres.ts";
 import { privateRedisBy } from "../../test/servers/redis.ts";
-import {
-  checkHistory,
-  checkQueueEvents,
-  postgresHistory,
-  postgresHistoryOf,
-  type RowChange,
-  sqliteHistory,
-  sqliteHistoryIn,
-} from "../model/trace.ts";
+import type { EngineName } from "../engines.ts";
+import { checkQueueHistory, type History, openPostgresHistory, openSqliteHistory } from "../histories.ts";
 import type { FakeClock } from "./faketime.ts";
-
-export const engineNames = ["sqlite", "postgres", "redis", "bullmq"] as const;
-export type EngineName = (typeof engineNames)[number];
 
 /** The events of one trial on an engine. */
 export interface Watched {
@@ -41,12 +28,14 @@ export interface Engine {
 export const startEngine: Readonly<Record<EngineName, (clock: FakeClock) => Promise<Engine>>> = {
   sqlite: async () => ({
     at: (folder) => join(folder, "events.db"),
-    watch: async (at) => watchSqlite(at),
+    watch: (at) => watchRows(openSqliteHistory(at), "esim_webhooks_event"),
     close: async () => {},
   }),
   async postgres(clock) {
     const server = await privatePostgresBy(runnerOf(clock));
-    return { at: () => server.url, watch: watchPostgres, close: () => server.close() };
+    const watch: Engine["watch"] = (url, schema) =>
+      watchRows(openPostgresHistory(url, schema), `"${schema}".event`);
+    return { at: () => server.url, watch, close: () => server.close() };
   },
   async redis(clock) {
     const server = await privateRedisBy(runnerOf(clock));
@@ -63,57 +52,23 @@ function runnerOf({ environment }: FakeClock): readonly string[] {
   return ["/usr/bin/env", ...Object.entries(environment).map(([name, value]) => `${name}=${value}`)];
 }
 
-function watchSqlite(path: string): Watched {
-  const database = new DatabaseSync(path, { timeout: 10_000 });
-  database.exec(sqliteHistory());
+async function watchRows(opened: History | Promise<History>, table: string): Promise<Watched> {
+  const { check, query, close } = await opened;
   return {
-    async done() {
-      const rows = database.prepare("select id from esim_webhooks_event where state = 'done'").all();
-      return new Set(rows.map(({ id }) => String(id)));
-    },
-    unexplained: async () => checkHistory(sqliteHistoryIn(database)).unknown,
-    close: async () => database.close(),
-  };
-}
-
-async function watchPostgres(url: string, schema: string): Promise<Watched> {
-  const pool = new pg.Pool({ connectionString: url, max: 1 });
-  pool.on("error", () => {}); // the server ends last
-  await pool.query(postgresHistory(schema));
-  return {
-    async done() {
-      const { rows } = await pool.query<{ id: string }>(
-        `select id from "${schema}".event where state = 'done'`,
-      );
-      return new Set(rows.map(({ id }) => id));
-    },
-    async unexplained() {
-      const { rows } = await pool.query<RowChange>(postgresHistoryOf(schema));
-      return checkHistory(rows).unknown;
-    },
-    close: () => pool.end(),
+    done: async () => new Set(await query(`select id from ${table} where state = 'done'`)),
+    unexplained: async () => (await check()).unknown,
+    close,
   };
 }
 
 async function watchBullmq(url: string, name: string): Promise<Watched> {
-  const client = new Redis(url, { maxRetriesPerRequest: null });
-  const queue = new Queue(name, { connection: client });
+  const queue = new Queue(name, { connection: { url, maxRetriesPerRequest: null } });
   return {
     async done() {
       const jobs = await queue.getJobs(["completed"]);
       return new Set(jobs.map(({ data }) => String(data.id)));
     },
-    async unexplained() {
-      const entries = await client.xrange(`bull:${name}:events`, "-", "+");
-      const events = entries.map(([, fields]) => {
-        const fieldOf = (field: string) => String(fields[fields.indexOf(field) + 1]);
-        return { event: fieldOf("event"), jobId: fieldOf("jobId") };
-      });
-      return checkQueueEvents(events.filter(({ jobId }) => !jobId.startsWith("probe-"))).unknown; // an opening inbox adds one and removes it
-    },
-    async close() {
-      await queue.close();
-      client.disconnect();
-    },
+    unexplained: async () => (await checkQueueHistory(url, name)).unknown,
+    close: () => queue.close(),
   };
 }

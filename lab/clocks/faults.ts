@@ -1,4 +1,4 @@
-import type { EngineName } from "./engines.ts";
+import type { EngineName } from "../engines.ts";
 
 /** How far clocks are ahead of the right one, in seconds. What is left out is right. */
 export interface Shift {

@@ -1,50 +1,41 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import type { PartnerPlace } from "./partner.ts";
+import { root, runCommand } from "../../test/run.ts";
+import type { ProcessTask } from "./fleet-process.ts";
 
-/** A process of the fleet. */
-export interface Partner {
-  readonly url: string;
-  /** Sends a command that `partner.ts` knows. */
+/** A program of this folder that is given commands as lines, and prints a numbered line when it is ready, and for each command that it has run. */
+export interface Commanded {
   command(line: string): void;
-  /** Resolves to the next line that it prints. Rejects if it ends before. */
+  /** Resolves to the next line that it prints, without its number. Rejects if it ends before. */
   answer(): Promise<string>;
   /** SIGKILL. Resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-/** Starts a process of the fleet with the environment of its clock. Resolves when it receives deliveries. */
-export async function startPartner(
-  place: PartnerPlace,
-  environment: Readonly<Record<string, string>>,
-): Promise<Partner> {
-  const started = startProgram("partner.ts", { ...environment, PARTNER: JSON.stringify(place) });
-  const [, port = ""] = (await started.answer()).split(" ");
-  return { ...started, url: `http://127.0.0.1:${port}/` };
+/** A process of the fleet. */
+export interface FleetProcess extends Commanded {
+  /** Where it receives deliveries. */
+  readonly url: string;
 }
 
-/** Starts a program of this folder, which is given commands, and answers, by lines. */
-export function startProgram(
-  file: string,
+/** Starts a process of the fleet with the environment of its clock. Resolves when it receives deliveries. */
+export async function startFleetProcess(
+  task: ProcessTask,
   environment: Readonly<Record<string, string>>,
-): Omit<Partner, "url"> {
+): Promise<FleetProcess> {
+  const started = startCommanded("fleet-process.ts", { ...environment, TASK: JSON.stringify(task) });
+  return { ...started, url: `http://127.0.0.1:${await started.answer()}/` };
+}
+
+export function startCommanded(file: string, environment: Readonly<Record<string, string>>): Commanded {
   const args = ["--conditions=@esim-webhooks/source", join(import.meta.dirname, file)];
-  const child = spawn(process.execPath, args, {
-    env: { ...process.env, ...environment },
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  const words = lastWordsOf(child);
-  const lines = createInterface({ input: child.stdout });
-  const ended = once(child, "exit");
+  const { child, line, ended } = runCommand(process.execPath, args, environment, root, "pipe");
+  let answers = 0;
   return {
-    command: (text) => void child.stdin.write(`${text}\n`),
+    command: (text) => void child.stdin?.write(`${text}\n`),
     async answer() {
-      const line = await Promise.race([once(lines, "line"), ended.then(() => [])]);
-      if (line.length > 0) return String(line[0]);
-      throw new Error(`${file} ended: ${words()}`);
+      const [, answer = ""] = await line(new RegExp(`^${answers++}: (.*)`));
+      return answer;
     },
     async kill() {
       child.kill("SIGKILL");
@@ -53,28 +44,18 @@ export function startProgram(
   };
 }
 
-function lastWordsOf(child: ChildProcess): () => string {
-  let text = "";
-  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
-    text = (text + chunk).slice(-2000);
-  });
-  return () => text;
-}
-
 /** A line of the journal of a trial. */
 export interface Noted {
   readonly process: number;
-  readonly word: "start" | "fail" | "end" | "purged";
+  readonly word: "start" | "fail" | "end";
   readonly id: string;
-  /** The state of the row when the handler started, where it is known. */
-  readonly state: string;
 }
 
 /** Reads what the handlers of all processes have noted, in the order in which it happened. */
 export function readJournal(path: string): readonly Noted[] {
   const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
   return lines.map((line) => {
-    const [process, word, id = "", , state = ""] = line.split(" ");
-    return { process: Number(process), word: word as Noted["word"], id, state };
+    const [process, word, id = ""] = line.split(" ");
+    return { process: Number(process), word: word as Noted["word"], id };
   });
 }

@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EngineName, engineNames, startEngine } from "./engines.ts";
+import { type EngineName, engineNames } from "../engines.ts";
+import { startEngine } from "./engines.ts";
 import { createFakeClock } from "./faketime.ts";
 import { clockFaults } from "./faults.ts";
 import { rotationFaults, tryRotation } from "./rotation.ts";
@@ -38,8 +39,8 @@ async function runEngine(engineName: EngineName, part: string, folder: string): 
   try {
     for (const [number, fault] of clockFaults.entries()) {
       if (!fault.name.includes(part) || !fault.engines.includes(engineName)) continue;
-      const bench = { engineName, engine, serverClock, folder };
-      isKept = (await report(`${engineName}, ${fault.name}`, () => tryFault(bench, fault, number))) && isKept;
+      const setup = { engineName, engine, serverClock, folder };
+      isKept = (await report(`${engineName}, ${fault.name}`, () => tryFault(setup, fault, number))) && isKept;
     }
   } finally {
     await engine.close();

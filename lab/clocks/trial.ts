@@ -2,10 +2,11 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { newSecret } from "@esim-webhooks/core/testing";
-import type { Engine, EngineName, Watched } from "./engines.ts";
+import type { EngineName } from "../engines.ts";
+import type { Engine, Watched } from "./engines.ts";
 import { createFakeClock, type FakeClock } from "./faketime.ts";
 import type { ClockFault, Shift } from "./faults.ts";
-import { type Noted, type Partner, readJournal, startPartner } from "./fleet.ts";
+import { type FleetProcess, type Noted, readJournal, startFleetProcess } from "./fleet.ts";
 import { createSender, type Sender, type SentEvent } from "./sender.ts";
 
 /** The outcome of a trial. */
@@ -17,7 +18,7 @@ export interface TrialResult {
 }
 
 /** An engine, and where its trials put their files. */
-export interface Bench {
+export interface Setup {
   readonly engineName: EngineName;
   readonly engine: Engine;
   readonly serverClock: FakeClock;
@@ -49,7 +50,7 @@ interface Clocks {
   approach(ms: number): void;
 }
 
-function createClocks({ folder, serverClock }: Bench, { speeds, at }: ClockFault): Clocks {
+function createClocks({ folder, serverClock }: Setup, { speeds, at }: ClockFault): Clocks {
   const fleet = Array.from({ length: processes }, (_, n) =>
     createFakeClock(folder, `process-${n}`, speeds?.[n] ?? 1),
   );
@@ -71,47 +72,47 @@ function createClocks({ folder, serverClock }: Bench, { speeds, at }: ClockFault
 }
 
 /** Runs a fleet through one clock fault. */
-export async function tryFault(bench: Bench, fault: ClockFault, number: number): Promise<TrialResult> {
-  const { engineName, engine } = bench;
-  const folder = join(bench.folder, `${engineName}-${number}`);
+export async function tryFault(setup: Setup, fault: ClockFault, number: number): Promise<TrialResult> {
+  const { engineName, engine } = setup;
+  const folder = join(setup.folder, `${engineName}-${number}`);
   mkdirSync(folder, { recursive: true });
   const [journal, release, secret] = [join(folder, "journal"), join(folder, "release"), newSecret()];
   writeFileSync(journal, "");
-  const clocks = createClocks({ ...bench, folder }, fault);
+  const clocks = createClocks({ ...setup, folder }, fault);
   clocks.set(fault.from ?? {});
   clocks.approach(60_000);
   const [at, name] = [engine.at(folder), `trial_${number}`];
   const place = { engine: engineName, at, name, secret, leaseMs, journal, release };
   const timeZone = fault.timeZone === undefined ? {} : { TZ: fault.timeZone };
-  const partners: Partner[] = [];
+  const fleet: FleetProcess[] = [];
   const closing: (() => unknown)[] = [];
   try {
     for (const [process, { environment }] of clocks.fleet.entries()) {
-      const partner = await startPartner({ ...place, process }, { ...environment, ...timeZone });
-      closing.push(partner.kill);
-      partners.push(partner);
+      const started = await startFleetProcess({ ...place, process }, { ...environment, ...timeZone });
+      closing.push(started.kill);
+      fleet.push(started);
     }
     const watched = await engine.watch(at, name);
     closing.push(watched.close);
     const sender = createSender(
-      partners.map(({ url }) => url),
+      fleet.map(({ url }) => url),
       secret,
       clocks.now,
     );
     closing.push(sender.stop);
-    return await runTrial({ bench, fault, clocks, partners, watched, sender, journal, release });
+    return await runTrial({ setup, fault, clocks, fleet, watched, sender, journal, release });
   } finally {
     for (const close of closing.reverse()) await close();
     clocks.set({});
-    bench.serverClock.set(0);
+    setup.serverClock.set(0);
   }
 }
 
 interface Trial {
-  readonly bench: Bench;
+  readonly setup: Setup;
   readonly fault: ClockFault;
   readonly clocks: Clocks;
-  readonly partners: readonly Partner[];
+  readonly fleet: readonly FleetProcess[];
   readonly watched: Watched;
   readonly sender: Sender;
   readonly journal: string;
@@ -119,13 +120,17 @@ interface Trial {
 }
 
 async function runTrial(trial: Trial): Promise<TrialResult> {
-  const { bench, fault, clocks, partners, watched, sender, journal, release } = trial;
+  const { setup, fault, clocks, fleet, watched, sender, journal, release } = trial;
   const broken: string[] = [];
-  const has = (list: readonly EngineName[] | undefined) => list?.includes(bench.engineName) === true;
+  const has = (list: readonly EngineName[] | undefined) => list?.includes(setup.engineName) === true;
   const starts = () => readJournal(journal).filter(({ word }) => word === "start");
   const isStarted = (id: string) => starts().some((noted) => noted.id === id);
   const promise = async (sentence: string, isKept: () => boolean | Promise<boolean>) => {
     if (!(await isSoon(isKept))) broken.push(sentence);
+  };
+  const ended = (sentence: string, ending: Promise<unknown> | undefined) => {
+    const hasEnded = ending?.then(() => true) ?? true;
+    return promise(sentence, () => Promise.race([hasEnded, pause(0, false)]));
   };
   async function untilDone(wanted: readonly SentEvent[], when: string): Promise<void> {
     let left: readonly string[] = [];
@@ -139,10 +144,10 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   }
 
   clocks.approach(2000);
-  const hasPause = bench.engineName === "sqlite" || bench.engineName === "postgres";
+  const hasPause = setup.engineName === "sqlite" || setup.engineName === "postgres";
   if (hasPause) {
-    partners[1]?.command(`pause ${pauseSeconds}`);
-    await partners[1]?.answer();
+    fleet[1]?.command(`pause ${pauseSeconds}`);
+    await fleet[1]?.answer();
   }
   const sent = sender.send([...held, ...early]);
   await promise("Not all handlers that are held have started.", () => held.every(({ id }) => isStarted(id)));
@@ -153,48 +158,39 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   }
   const sentLate = sender.send(late);
   await pause(1.5 * leaseMs); // all leases would have ended without a renewal
-  partners[0]?.command("purge");
-  await partners.at(-1)?.kill();
-  const killed = partners.length - 1;
+  fleet[0]?.command("purge");
+  await ended("The purge has not ended.", fleet[0]?.answer());
+  await fleet.at(-1)?.kill();
+  const killed = fleet.length - 1;
   writeFileSync(release, "");
   const stored = [...held, ...early];
   const isSlow = fault.speeds?.some((speed) => speed < 0.5) === true;
-  const waiting = fault.waits?.[bench.engineName] ?? [];
+  const waiting = fault.waits?.[setup.engineName] ?? [];
   const free = stored.filter(({ id }) => !waiting.some((kind) => id.startsWith(kind)));
-  if (!isSlow && bench.engineName !== "redis") await untilDone(free, "while the clocks were wrong");
+  if (!isSlow && setup.engineName !== "redis") await untilDone(free, "while the clocks were wrong");
 
-  if (isSlow) await partners[0]?.kill();
+  if (isSlow) await fleet[0]?.kill();
   if (!fault.stays) clocks.set({});
-  const isSent = Promise.all([sent, sentLate]).then(() => true);
-  await promise("Not all deliveries were acknowledged.", () => Promise.race([isSent, pause(0, false)]));
+  await ended("Not all deliveries were acknowledged.", Promise.all([sent, sentLate]));
   await untilDone([...stored, ...late], "after the clocks were right");
 
   const noted = readJournal(journal);
-  const again = sender.send([...stored, ...late]).then(() => true);
-  await promise("Not all redeliveries were acknowledged.", () => Promise.race([again, pause(0, false)]));
+  await ended("Not all redeliveries were acknowledged.", sender.send([...stored, ...late]));
   await pause(500);
   const repeated = starts().length - noted.filter(({ word }) => word === "start").length;
   if (repeated > 0 && !has(fault.forgets)) broken.push(`${repeated} redelivered events were handled again.`);
 
   for (const sentence of (await watched.unexplained()).slice(0, 3)) broken.push(sentence);
-  const ended = [killed, ...(isSlow ? [0] : [])];
-  const { extra, afterDone } = readStarts(noted, ended);
+  const extra = unexplainedStarts(noted, [killed, ...(isSlow ? [0] : [])]);
   if (extra.length > 0 && !has(fault.runsAgain) && !has(fault.forgets))
     broken.push(`${extra.join(", ")} ran again though no lease had ended.`);
-  if (afterDone.length > 0 && !isSlow) broken.push(`${afterDone.join(", ")} started though it was done.`);
   const wrong = [...sender.statuses.keys()].filter((status) => status >= 400 && status < 500);
   if (wrong.length > 0) broken.push(`Authentic deliveries were answered ${wrong.join(", ")}.`);
-  return { broken, seen: summary(sender, extra.length, afterDone.length, repeated) };
+  return { broken, seen: summary(sender, extra.length, repeated) };
 }
 
-interface Starts {
-  /** The events whose handler started more often than failures and killed processes explain. */
-  readonly extra: readonly string[];
-  /** The events whose handler started although their row was done. */
-  readonly afterDone: readonly string[];
-}
-
-function readStarts(noted: readonly Noted[], killed: readonly number[]): Starts {
+/** The events whose handler started more often than failures and killed processes explain. */
+function unexplainedStarts(noted: readonly Noted[], killed: readonly number[]): string[] {
   const surplus = new Map<string, number>();
   const add = (id: string, change: number) => surplus.set(id, (surplus.get(id) ?? -1) + change);
   const ofKilled = (word: Noted["word"]) => (one: Noted) => killed.includes(one.process) && one.word === word;
@@ -204,18 +200,14 @@ function readStarts(noted: readonly Noted[], killed: readonly number[]): Starts 
   }
   for (const { id } of noted.filter(ofKilled("start"))) add(id, -1);
   for (const word of ["end", "fail"] as const) for (const { id } of noted.filter(ofKilled(word))) add(id, 1);
-  return {
-    extra: [...surplus].filter(([, count]) => count > 0).map(([id]) => id),
-    afterDone: noted.filter(({ word, state }) => word === "start" && state === "done").map(({ id }) => id),
-  };
+  return [...surplus].filter(([, count]) => count > 0).map(([id]) => id);
 }
 
-function summary(sender: Sender, extra: number, done: number, repeated: number): string {
+function summary(sender: Sender, extra: number, repeated: number): string {
   const answered = [...sender.statuses].filter(([status]) => status !== 0); // 0: the killed process
   const statuses = answered.sort(([a], [b]) => a - b).map(([status, count]) => `${count} × ${status}`);
   const more = [
     ...(extra > 0 ? [`${extra} events ran again`] : []),
-    ...(done > 0 ? [`${done} started though done`] : []),
     ...(repeated > 0 ? [`${repeated} redeliveries ran again`] : []),
   ];
   return [statuses.join(", "), ...more].join("; ");

@@ -254,6 +254,13 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/postgres-state.suite.servers.test.ts"],
   },
   {
+    name: "a call of the Redis store has no time limit",
+    file: "packages/store-redis/src/open-redis.ts",
+    before: "    timeoutMs,\n    logger,\n    async check(signal)",
+    after: "    timeoutMs: 86_400_000,\n    logger,\n    async check(signal)",
+    checks: ["packages/store-redis/test/redis-store.suite.servers.test.ts"],
+  },
+  {
     name: "an add that Redis refuses leaves its deduplication key (BullMQ)",
     file: "packages/queue-bullmq/src/redis/atomic-add.ts",
     before: "if not deduplicationKey or redis.call",

@@ -5,13 +5,11 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import type { OperatedInbox, WorkedInbox } from "../../test/operators/engines.ts";
-
-/** The engines of a fleet. `redis` is `redisStore`: its receivers handle events inline. */
-export type Engine = "sqlite" | "postgres" | "bullmq" | "redis";
+import type { EngineName } from "../engines.ts";
 
 /** How a process of a fleet finds its engine, and what it is asked to do. It crosses the command line as JSON. */
 export interface Task {
-  readonly engine: Engine;
+  readonly engine: EngineName;
   /** The path of a SQLite file, or a URL. */
   readonly place: string;
   readonly seed: string;

@@ -21,5 +21,9 @@ export function eventOf(id: string): {
   return { id, type, timestamp: new Date().toISOString().replace(/T.*/, "T00:00:00Z"), data };
 }
 
+/** What operators do, again and again. */
+export const operations = ["pause", "resume", "redrive", "erase"] as const;
+export type Operation = (typeof operations)[number];
+
 /** The eSIMs that operators erase. */
 export const erasedEsims: readonly string[] = [0, 1, 2].map((n) => esimOf(idOf(n)));

@@ -9,10 +9,10 @@ import { privatePgBouncer } from "../../test/servers/index.ts";
 import type { Random } from "../simulation/random.ts";
 import { missingIn } from "./findings.ts";
 import type { Fleet } from "./fleet.ts";
-import { bullmqGround, postgresGround } from "./grounds.ts";
 import type { Scenario } from "./scenario.ts";
 import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { type Trial, tryInbox, usualTask } from "./trial.ts";
+import { createBullmq, createPostgres } from "./trial-engines.ts";
 
 /** How long before the promotion an event may have been acknowledged that an asynchronous replica lacks. */
 const lagMs = 1000;
@@ -64,9 +64,9 @@ const postgres = (isSynchronous: boolean): Scenario => ({
   name: `failover, postgresInbox through PgBouncer, ${isSynchronous ? "synchronous" : "asynchronous"} standby`,
   async run(random, seed) {
     const pair = await postgresPair({ isSynchronous });
-    const tables = await postgresGround(pair.url);
+    const tables = await createPostgres(pair.url);
     const pooler = await privatePgBouncer(pair.url, 20);
-    const ground = {
+    const engine = {
       ...tables,
       async close() {
         await pooler.close();
@@ -76,7 +76,7 @@ const postgres = (isSynchronous: boolean): Scenario => ({
     const failover = failoverOf(pair, random);
     const task = usualTask("postgres", pooler.url, seed);
     return tryInbox(
-      { ground, task, faults: failover.strike, ...(isSynchronous ? {} : recovering(failover)) },
+      { engine, task, faults: failover.strike, ...(isSynchronous ? {} : recovering(failover)) },
       random,
     );
   },
@@ -86,10 +86,10 @@ const bullmq: Scenario = {
   name: "failover, bullmqInbox, asynchronous replica",
   async run(random, seed) {
     const pair = await redisPair();
-    const ground = { ...(await bullmqGround(pair.url)), close: () => pair.close() };
+    const engine = { ...(await createBullmq(pair.url)), close: () => pair.close() };
     const failover = failoverOf(pair, random);
     const task = usualTask("bullmq", pair.url, seed);
-    return tryInbox({ ground, task, faults: failover.strike, ...recovering(failover) }, random);
+    return tryInbox({ engine, task, faults: failover.strike, ...recovering(failover) }, random);
   },
 };
 

@@ -13,32 +13,42 @@ export interface Said {
   readonly handled: ReadonlyMap<string, readonly number[]>;
   /** Every answer that was neither an acknowledgement nor 503, nor a connection error. */
   readonly refused: readonly string[];
+  /** When an operator last began to erase each eSIM, in epoch ms. */
+  readonly erased: ReadonlyMap<string, number>;
+  /** The operations that succeeded at least once. */
+  readonly operated: ReadonlySet<string>;
+  /** The slowest answer to a delivery. */
   readonly slowestMs: number;
+  /** The slowest call of a dedupe store. */
+  readonly slowestCallMs: number;
 }
 
 export function heard(lines: readonly string[]): Said {
   const acknowledged = new Map<string, number>();
   const handled = new Map<string, number[]>();
   const refused: string[] = [];
-  let slowestMs = 0;
+  const erased = new Map<string, number>();
+  const operated = new Set<string>();
+  let [slowestMs, slowestCallMs] = [0, 0];
   for (const line of lines) {
     const [word, id = "", at] = line.split(" ");
     if (word === "acknowledged")
       acknowledged.set(id, Math.min(Number(at), acknowledged.get(id) ?? Number.POSITIVE_INFINITY));
     if (word === "handled") handled.set(id, [...(handled.get(id) ?? []), Number(at)]);
     if (word === "refused" && at !== "0") refused.push(`${id} was answered ${at}`);
-    if (word === "slowest") slowestMs = Math.max(slowestMs, Number(id));
+    if (word === "erasing") erased.set(id, Math.max(Number(at), erased.get(id) ?? 0));
+    if (word === "operated") operated.add(id);
+    if (word !== "slowest") continue;
+    slowestMs = Math.max(slowestMs, Number(id));
+    slowestCallMs = Math.max(slowestCallMs, Number(at));
   }
-  return { acknowledged, handled, refused, slowestMs };
+  return { acknowledged, handled, refused, erased, operated, slowestMs, slowestCallMs };
 }
 
 const settledWithinMs = 60_000;
 
-/** Resolves once no event waits for a worker. */
-export function untilSettled(
-  inbox: OperatedInbox,
-  nudge: () => Promise<unknown> = async () => {},
-): Promise<void> {
+/** Resolves once no event waits for a worker. Before each look, `nudge` does what an operator would. */
+export function untilSettled(inbox: OperatedInbox, nudge: () => Promise<unknown>): Promise<void> {
   const settling = async () => {
     for (;;) {
       await nudge();

@@ -13,6 +13,9 @@ export type Prefix = readonly string[];
 export interface Fleet {
   /** How many faults have struck. */
   faults(): number;
+  /** How many times a worker was interrupted, so that its events may be handled again. */
+  interruptions(): number;
+  /** Counts a fault of the server or the network, which interrupts both workers. */
   strike(): void;
   /** Kills a process of this role, and starts it again. */
   kill(role: Role): Promise<void>;
@@ -46,7 +49,7 @@ export async function startFleet(
   random: Random,
   prefixes: readonly Prefix[] = [[], []],
 ): Promise<Fleet> {
-  let faults = 0;
+  let [faults, interruptions] = [0, 0];
   const runs: Run[] = [];
   const start = (role: Role, prefix: Prefix): Run => {
     const program = join(import.meta.dirname, "process.ts");
@@ -55,7 +58,7 @@ export async function startFleet(
       "--conditions=@esim-webhooks/source",
       program,
       role,
-      JSON.stringify(task),
+      JSON.stringify({ ...task, seed: `${task.seed} ${runs.length}` }), // each process has random numbers of its own
     ];
     const [command = "", ...args] = [...prefix, ...node];
     const run = runCommand(command, args);
@@ -66,7 +69,11 @@ export async function startFleet(
     prefixes.map((prefix) => ({ role, prefix, run: start(role, prefix) })),
   );
   await Promise.all(members.map(({ run }) => run.line(/^working/)));
-  const one = (role: Role) => random.pick(members.filter((member) => member.role === role));
+  function struck(role: Role): Member {
+    faults += 1;
+    if (role === "work") interruptions += 1;
+    return random.pick(members.filter((member) => member.role === role));
+  }
 
   async function end(ended: readonly Member[]): Promise<void> {
     for (const { run } of ended) run.child.kill("SIGTERM");
@@ -77,20 +84,20 @@ export async function startFleet(
 
   return {
     faults: () => faults,
+    interruptions: () => interruptions,
     strike() {
       faults += 1;
+      interruptions += 2;
     },
     async kill(role) {
-      faults += 1;
-      const member = one(role);
+      const member = struck(role);
       member.run.child.kill("SIGKILL");
       await member.run.ended;
       member.run = start(role, member.prefix);
       await member.run.line(/^working/);
     },
     async freeze(role, ms) {
-      faults += 1;
-      const { child } = one(role).run;
+      const { child } = struck(role).run;
       child.kill("SIGSTOP");
       await pause(ms);
       child.kill("SIGCONT");

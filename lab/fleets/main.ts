@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { failovers } from "./failovers.ts";
+import { interruptions } from "./interruptions.ts";
 import { makeNetwork } from "./namespaces.ts";
 import { networks } from "./networks.ts";
-import { restless } from "./restless.ts";
 import { runAll } from "./scenario.ts";
 
-const scenarios = [...failovers, ...restless];
+const scenarios = [...failovers, ...interruptions];
 
 /** Runs the fleets, and prints a line for each. Returns whether every promise was kept. */
 export async function runFleets(...args: readonly string[]): Promise<boolean> {
@@ -27,11 +27,11 @@ export async function runFleets(...args: readonly string[]): Promise<boolean> {
     return false;
   }
   const isKept = await runAll(wanted, values.seed);
-  return (inNetwork.length === 0 || (await runInside(values.seed, part))) && isKept;
+  return (inNetwork.length === 0 || (await runInNetwork(values.seed, part))) && isKept;
 }
 
 /** Runs the scenarios of a network in namespaces. Returns true where there can be none. */
-async function runInside(seed: string, part: string): Promise<boolean> {
+async function runInNetwork(seed: string, part: string): Promise<boolean> {
   const id = `${process.pid}`;
   const network = makeNetwork(id);
   if (network === undefined) {
@@ -41,7 +41,7 @@ async function runInside(seed: string, part: string): Promise<boolean> {
     return true;
   }
   try {
-    const program = join(import.meta.dirname, "inside.ts");
+    const program = join(import.meta.dirname, "network-process.ts");
     const node = [process.execPath, "--conditions=@esim-webhooks/source", program, id, seed, part];
     const [command = "", ...args] = [...network.prefix, ...node];
     const [code] = await once(spawn(command, args, { stdio: "inherit" }), "exit");

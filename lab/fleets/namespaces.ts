@@ -1,15 +1,16 @@
 // Network namespaces of this machine, each with a pair of virtual devices to the one of the servers.
 import { execFileSync, spawnSync } from "node:child_process";
 
+export type Direction = "to the servers" | "from the servers";
+
 /** A namespace that reaches the servers, and nothing else. */
 export interface Segment {
-  readonly namespace: string;
   /** The address of the servers, as seen from it. */
   readonly serverAddress: string;
   /** Runs a command in it. */
   readonly prefix: readonly string[];
   /** Drops what is sent in one direction. Connections stay as they are. */
-  drop(direction: "to the servers" | "from the servers"): void;
+  drop(direction: Direction): void;
   /** Lets packets wait in a queue, as on a slow line. */
   slow(): void;
   /** Undoes all of it. */
@@ -60,74 +61,44 @@ const addressOf = (segment: number, end: number): string => `10.213.${segment + 
 export function segmentsOf(id: string): readonly Segment[] {
   const { servers, segments } = names(id);
   return segments.map((namespace, n) => {
+    const here = { in: namespace, device: "up0", peer: addressOf(n, 1) };
+    const there = { in: servers, device: `s${n}`, peer: addressOf(n, 2) };
+    /** The end that sends in each direction, and the link address of the one that receives. */
     const ends = {
-      "to the servers": {
-        namespace,
-        device: "up0",
-        peer: addressOf(n, 1),
-        peerIn: servers,
-        peerDevice: `s${n}`,
-      },
-      "from the servers": {
-        namespace: servers,
-        device: `s${n}`,
-        peer: addressOf(n, 2),
-        peerIn: namespace,
-        peerDevice: "up0",
-      },
-    };
-    const address = ({ peerIn, peerDevice }: (typeof ends)["to the servers"]) =>
-      linkAddress(peerIn, peerDevice);
-    const known = {
-      "to the servers": address(ends["to the servers"]),
-      "from the servers": address(ends["from the servers"]),
+      "to the servers": { ...here, receiver: linkAddress(there) },
+      "from the servers": { ...there, receiver: linkAddress(here) },
     };
     /** Frames to another link address than its own are dropped by the device at the other end. */
-    const lead = (direction: keyof typeof ends, to: string) => {
-      const end = ends[direction];
-      ip(
-        "-n",
-        end.namespace,
-        "neigh",
-        "replace",
-        end.peer,
-        "lladdr",
-        to,
-        "dev",
-        end.device,
-        "nud",
-        "permanent",
-      );
+    const lead = (direction: Direction, to: string) => {
+      const { in: namespace, peer, device } = ends[direction];
+      ip(...`-n ${namespace} neigh replace ${peer} lladdr ${to} dev ${device} nud permanent`.split(" "));
     };
-    const shape = (action: readonly string[]) => {
-      for (const end of Object.values(ends))
-        (action[0] === "delete" ? spawnSync : execFileSync)("tc", [
-          "-n",
-          end.namespace,
-          "qdisc",
-          ...action.slice(0, 1),
-          "dev",
-          end.device,
-          "root",
-          ...action.slice(1),
-        ]);
-    };
+    const queueing = (end: End, action: string, discipline = "") =>
+      `-n ${end.in} qdisc ${action} dev ${end.device} root ${discipline}`.trim().split(" ");
     return {
-      namespace,
       serverAddress: addressOf(n, 1),
       prefix: enter(namespace),
       drop: (direction) => lead(direction, "02:00:00:00:00:99"),
-      slow: () => shape(["replace", ..."tbf rate 800kbit burst 3000 latency 2s".split(" ")]),
+      slow() {
+        for (const end of Object.values(ends))
+          execFileSync("tc", queueing(end, "replace", "tbf rate 800kbit burst 3000 latency 2s"));
+      },
       heal() {
-        for (const direction of Object.keys(ends) as (keyof typeof ends)[]) lead(direction, known[direction]);
-        shape(["delete"]);
+        for (const [direction, { receiver }] of Object.entries(ends)) lead(direction as Direction, receiver);
+        for (const end of Object.values(ends)) spawnSync("tc", queueing(end, "delete")); // fails where none is
       },
     };
   });
 }
 
-function linkAddress(namespace: string, device: string): string {
-  const output = execFileSync("ip", ["-n", namespace, "-json", "link", "show", "dev", device], {
+/** A device of a pair, in its namespace. */
+interface End {
+  readonly in: string;
+  readonly device: string;
+}
+
+function linkAddress(end: End): string {
+  const output = execFileSync("ip", ["-n", end.in, "-json", "link", "show", "dev", end.device], {
     encoding: "utf8",
   });
   return (JSON.parse(output) as [{ address: string }])[0].address;

@@ -1,4 +1,4 @@
-// A network that cuts, half-closes and delays. Everything here runs in the namespace of the servers: see inside.ts.
+// A network that cuts, half-closes and delays. Everything here runs in the namespace of the servers: see network-process.ts.
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,38 +6,35 @@ import { setTimeout as pause } from "node:timers/promises";
 import { privatePostgres, privateRedis } from "../../test/servers/index.ts";
 import type { Random } from "../simulation/random.ts";
 import type { Fleet } from "./fleet.ts";
-import { bullmqGround, postgresGround } from "./grounds.ts";
-import { type Segment, segmentsOf } from "./namespaces.ts";
+import { type Direction, type Segment, segmentsOf } from "./namespaces.ts";
 import type { Scenario } from "./scenario.ts";
 import { longLeaseMs, tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
+import { createBullmq, createPostgres } from "./trial-engines.ts";
 
-/** Longer than any wait of ours may last, so that a wait without a limit is noticed. */
+/** Longer than a call of an engine may last, so that one without a limit is noticed. */
 const halfClosedMs = 10_000;
 
-/** Strikes each segment with each fault, the two at the same time. */
+/** Strikes each segment with each fault, both segments at the same time. */
 const strikes = (segments: readonly Segment[], random: Random) => (fleet: Fleet) =>
   Promise.all(segments.map((segment, n) => strikeOne(segment, fleet, random.fork(`${n}`)))).then(() => {});
 
 async function strikeOne(segment: Segment, fleet: Fleet, random: Random): Promise<void> {
+  const cut =
+    (ms: number, ...directions: readonly Direction[]) =>
+    () => {
+      for (const direction of directions) segment.drop(direction);
+      return ms;
+    };
+  const slow = () => {
+    segment.slow();
+    return 2500;
+  };
   const faults: readonly (() => number)[] = [
-    () => {
-      segment.drop("from the servers");
-      return halfClosedMs;
-    },
-    () => {
-      segment.drop("to the servers");
-      return halfClosedMs;
-    },
-    () => {
-      segment.drop("to the servers");
-      segment.drop("from the servers");
-      return 2000;
-    },
-    () => {
-      segment.slow();
-      return 2500;
-    },
+    cut(halfClosedMs, "from the servers"),
+    cut(halfClosedMs, "to the servers"),
+    cut(2000, "to the servers", "from the servers"),
+    slow,
   ];
   const first = random.below(faults.length);
   for (const [n] of faults.entries()) {
@@ -48,7 +45,6 @@ async function strikeOne(segment: Segment, fleet: Fleet, random: Random): Promis
   }
 }
 
-/** The place of a server for the fleet: its address is that of the first segment, and each process reads it for its own. */
 const settings = { overMs: 25_000, events: 250 };
 
 const postgres = (id: string): Scenario => ({
@@ -61,8 +57,8 @@ const postgres = (id: string): Scenario => ({
     const all = ["127.0.0.1/32", "10.213.0.0/16"].map((from) => `host all all ${from} trust\n`);
     writeFileSync(rules, all.join(""), { mode: 0o644 });
     const server = await privatePostgres({ listen_addresses: listened(segments).join(","), hba_file: rules });
-    const ground = {
-      ...(await postgresGround(server.url)),
+    const engine = {
+      ...(await createPostgres(server.url)),
       async close() {
         await server.close();
         rmSync(folder, { recursive: true });
@@ -70,7 +66,7 @@ const postgres = (id: string): Scenario => ({
     };
     const task = { ...usualTask("postgres", server.url, seed), ...settings };
     const prefixes = prefixesOf(segments);
-    return tryInbox({ ground, task, prefixes, faults: strikes(segments, random) }, random);
+    return tryInbox({ engine, task, prefixes, faults: strikes(segments, random) }, random);
   },
 });
 
@@ -92,10 +88,10 @@ const bullmq = (id: string): Scenario => ({
   async run(random, seed) {
     const segments = segmentsOf(id);
     const server = await redisOn(segments);
-    const ground = { ...(await bullmqGround(server.url)), close: () => server.close() };
+    const engine = { ...(await createBullmq(server.url)), close: () => server.close() };
     const task = { ...usualTask("bullmq", server.url, seed), ...settings };
     return tryInbox(
-      { ground, task, prefixes: prefixesOf(segments), faults: strikes(segments, random) },
+      { engine, task, prefixes: prefixesOf(segments), faults: strikes(segments, random) },
       random,
     );
   },

@@ -1,7 +1,14 @@
 // A process of a fleet: <role> <task as JSON>. It says each step by writeSync, so that a kill loses no line.
 import { writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { createWorker, eraseSubject, type HandlerContext, nodeHandler } from "@esim-webhooks/core";
+import {
+  type Awaitable,
+  createWorker,
+  type DedupeStore,
+  eraseSubject,
+  type HandlerContext,
+  nodeHandler,
+} from "@esim-webhooks/core";
 import { signedRequest } from "@esim-webhooks/core/testing";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Worker } from "bullmq";
@@ -10,11 +17,11 @@ import { listen } from "../../test/listen.ts";
 import { writeEffect } from "../../test/operators/engines.ts";
 import { seededRandom } from "../simulation/random.ts";
 import { openInbox, openStore, openWorked, placeOf, queue, type Task } from "./engines.ts";
-import { erasedEsims, eventOf, idOf, pausedType } from "./events.ts";
+import { erasedEsims, eventOf, idOf, type Operation, operations, pausedType } from "./events.ts";
 
 const [role = "", json = "{}"] = process.argv.slice(2);
 const task = JSON.parse(json) as Task;
-const random = seededRandom(`${task.seed} ${role} ${process.pid}`);
+const random = seededRandom(task.seed);
 const secret = "whsec_bGFib3JhdG9yeSBmbGVldHMgaW4gdGhlIHdpbGQgISE=";
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
@@ -30,31 +37,51 @@ async function handle({ id }: { readonly id: string }, { tx }: HandlerContext): 
   say(`handled ${id} ${Date.now()}`);
 }
 
+const slowestMs = { answer: 0, call: 0 };
+const saySlowest = () => say(`slowest ${Math.round(slowestMs.answer)} ${Math.round(slowestMs.call)}`);
+
+async function timed<T>(what: keyof typeof slowestMs, run: () => Awaitable<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    return await run();
+  } finally {
+    slowestMs[what] = Math.max(slowestMs[what], performance.now() - startedAt);
+  }
+}
+
+/** A store whose calls are timed: a receiver that repeats them can answer much later. */
+function timedStore(store: DedupeStore): DedupeStore {
+  return {
+    ...store,
+    claim: (...given) => timed("call", () => store.claim(...given)),
+    extend: (...given) => timed("call", () => store.extend(...given)),
+    complete: (...given) => timed("call", () => store.complete(...given)),
+    release: (...given) => timed("call", () => store.release(...given)),
+  };
+}
+
 /** Receives, and plays the sender: delivers every event until it is acknowledged. */
 async function receive(): Promise<void> {
-  const opened = task.engine === "redis" ? openStore(task) : openInbox(task);
   const handler =
-    "claim" in opened
-      ? nodeHandler({ "*": handle }, { secret, store: opened, leaseMs: task.leaseMs })
-      : nodeHandler(opened, { secret });
+    task.engine === "redis"
+      ? nodeHandler({ "*": handle }, { secret, store: timedStore(openStore(task)), leaseMs: task.leaseMs })
+      : nodeHandler(openInbox(task), { secret });
   const server = await listen(handler, "/", handler.close);
   say("working");
-  let slowestMs = 0;
   const deliver = async (id: string) => {
     await pause(random.between(0, task.overMs));
     for (;;) {
-      const sentAt = performance.now();
-      const { status } = await answerTo(server.url, signedRequest(eventOf(id), { secret }));
-      slowestMs = Math.max(slowestMs, performance.now() - sentAt);
+      const request = signedRequest(eventOf(id), { secret });
+      const { status } = await timed("answer", () => answerTo(server.url, request));
       if (status === 200 || status === 202) return say(`acknowledged ${id} ${Date.now()}`);
       if (status !== 503) say(`refused ${id} ${status}`);
       await pause(200);
     }
   };
-  const reporting = setInterval(() => say(`slowest ${Math.round(slowestMs)}`), 1000);
+  const reporting = setInterval(saySlowest, 1000);
   await Promise.all(Array.from({ length: task.events }, (_, n) => deliver(idOf(n))));
   clearInterval(reporting);
-  say(`slowest ${Math.round(slowestMs)}`);
+  saySlowest();
   await server.close();
   process.exit(0);
 }
@@ -95,17 +122,22 @@ async function workQueue(): Promise<void> {
 /** Pauses, resumes, redrives and erases at random, until it is stopped or killed. */
 async function operate(): Promise<void> {
   const inbox = openInbox(task);
-  const uses: readonly (() => Promise<unknown>)[] = [
-    () => inbox.pause({ types: [pausedType], reason: "laboratory" }),
-    () => inbox.resume(),
-    () => inbox.redrive({ state: "dead" }),
-    () => eraseSubject(inbox, random.pick(erasedEsims)),
-  ];
+  const types = task.engine === "bullmq" ? {} : { types: [pausedType] }; // BullMQ pauses a queue as a whole
+  const uses: Readonly<Record<Operation, () => Promise<unknown>>> = {
+    pause: () => inbox.pause({ ...types, reason: "laboratory" }),
+    resume: () => inbox.resume(),
+    redrive: () => inbox.redrive({ state: "dead" }),
+    erase() {
+      const esim = random.pick(erasedEsims);
+      say(`erasing ${esim} ${Date.now()}`);
+      return eraseSubject(inbox, esim);
+    },
+  };
   say("working");
   while (!stopping.signal.aborted) {
-    await random
-      .pick(uses)()
-      .then(() => say("operated"))
+    const operation = random.pick(operations);
+    await uses[operation]()
+      .then(() => say(`operated ${operation}`))
       .catch((error: Error) => say(`not operated: ${error.message}`));
     await pause(random.between(20, 200));
   }

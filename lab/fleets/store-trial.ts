@@ -1,7 +1,7 @@
 import { key } from "../../test/inbox-entry.ts";
 import type { Random } from "../simulation/random.ts";
 import { openStore, type Task } from "./engines.ts";
-import { heard } from "./findings.ts";
+import { heard, type Said } from "./findings.ts";
 import { type Fleet, type Prefix, startFleet } from "./fleet.ts";
 import type { Figures } from "./scenario.ts";
 import { tooLate } from "./trial.ts";
@@ -44,7 +44,8 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
       ...unexplained([...new Set([...forgotten, ...again])], acknowledged),
       ...unhandled.map((id) => `${id} was acknowledged, and its handler has not run`),
       ...said.refused,
-      ...tooLate(said, task.leaseMs), // a receiver waits so long for the mark of an event that was handled
+      ...tooLate(said, task.leaseMs), // a receiver repeats the mark of an event that was handled for so long
+      ...callsTooLate(said, task.timeoutMs),
     ];
     return {
       ...{ sent: task.events, acknowledged: acknowledged.size, faults: fleet.faults(), broken },
@@ -54,6 +55,14 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     fleet.close();
     await trial.close();
   }
+}
+
+/** How late a process on a busy machine may notice the end of a time limit. Without the limit, a call takes as long as the network is cut. */
+const noticedMs = 4000;
+
+function callsTooLate({ slowestCallMs }: Said, timeoutMs: number): string[] {
+  if (slowestCallMs <= timeoutMs + noticedMs) return [];
+  return [`a call of the store took ${slowestCallMs} ms, and its time limit is ${timeoutMs} ms`];
 }
 
 /** The ids that the store no longer has as done. */

@@ -7,6 +7,7 @@ import { type Migration, migrations } from "../../packages/store-postgres/src/da
 import { tablesIn } from "../../packages/store-postgres/src/database/tables.ts";
 import { privatePostgres } from "../../test/servers/index.ts";
 import { type Copies, copiesOf, type Dialect, mix } from "./copies.ts";
+import { makeRows } from "./kinds.ts";
 import { type Engine, lanes, patient, type Table } from "./table.ts";
 
 const dialect: Dialect = {
@@ -20,11 +21,11 @@ export async function postgresEngine(): Promise<Engine> {
   const pool = new pg.Pool({ connectionString: server.url, max: 5 });
   pool.on("error", () => {});
   return {
-    name: "Postgres",
-    async open(schema, copies, make) {
+    name: "postgres",
+    async open(schema, copies) {
       const inbox = postgresInbox({ pool, schema, ...patient, ...lanes });
       await inbox.migrate();
-      await make({ inbox, store: postgresStore({ pool, schema, ...patient }) });
+      await makeRows({ inbox, store: postgresStore({ pool, schema, ...patient }) });
       await copyRows(pool, schema, copies);
       return openTable(pool, schema, inbox);
     },

@@ -5,6 +5,7 @@ import { sqliteInbox, sqliteStore } from "@esim-webhooks/store-sqlite";
 import { connect } from "../../packages/store-sqlite/src/database/connection.ts";
 import { type Migration, migrate, migrations } from "../../packages/store-sqlite/src/database/migrations.ts";
 import { type Copies, copiesOf, type Dialect, mix } from "./copies.ts";
+import { makeRows } from "./kinds.ts";
 import { type Engine, lanes, patient, type Table } from "./table.ts";
 
 const dialect: Dialect = {
@@ -16,12 +17,12 @@ const dialect: Dialect = {
 export function sqliteEngine(parent: string): Engine {
   const folder = mkdtempSync(join(parent, "esim-webhooks-scale-"));
   return {
-    name: "SQLite",
-    async open(name, copies, make) {
+    name: "sqlite",
+    async open(name, copies) {
       const path = join(folder, `${name}.db`);
       const inbox = sqliteInbox({ path, ...patient, ...lanes });
       const store = sqliteStore({ path, ...patient });
-      await make({ inbox, store });
+      await makeRows({ inbox, store });
       await inbox.close();
       await store.close();
       copyRows(path, copies);

@@ -1,4 +1,5 @@
 import type { DedupeStore, Inbox, InboxOptions } from "@esim-webhooks/core";
+import type { EngineName } from "../engines.ts";
 import type { Copies } from "./copies.ts";
 import { laneType } from "./kinds.ts";
 
@@ -14,9 +15,9 @@ export interface Table {
 
 /** An engine whose tables are measured. */
 export interface Engine {
-  readonly name: string;
+  readonly name: EngineName;
   /** Creates a table: the product makes a row of each kind, and the engine copies them. */
-  open(name: string, copies: Copies, make: (maker: Maker) => Promise<void>): Promise<Table>;
+  open(name: string, copies: Copies): Promise<Table>;
   /** Removes all its tables. */
   close(): Promise<void>;
 }

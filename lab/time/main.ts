@@ -1,4 +1,4 @@
-// npm run lab -- time [SQLite | Postgres] [--minutes M] [--rate R] [--leak bodies | purge]
+// npm run lab -- time [sqlite | postgres] [--minutes M] [--rate R] [--leak bodies | purge]
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export async function runTime(...args: readonly string[]): Promise<boolean> {
       leak: { type: "string" },
     },
   });
-  const open = databases[positionals[0] ?? "SQLite"];
+  const open = databases[positionals[0] ?? "sqlite"];
   const [minutes, perSecond] = [Number(values.minutes), Number(values.rate)];
   const isLeak = values.leak === undefined || ["bodies", "purge"].includes(values.leak);
   if (open === undefined || !(minutes >= 1) || !(perSecond >= 1) || !isLeak) {

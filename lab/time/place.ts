@@ -32,13 +32,13 @@ export function openInbox(place: Place, given: InboxOptions & Retention = {}): I
   return "path" in place ? sqliteInbox({ ...place, ...options }) : postgresInbox({ ...place, ...options });
 }
 
-export function openState(place: Place): StateStore & { close(): Promise<void> } {
+export function openState(place: Place): StateStore {
   return "path" in place ? sqliteState(place) : postgresState(place);
 }
 
 export const databases: Readonly<Record<string, (folder: string) => Promise<Database>>> = {
-  SQLite: async (folder) => sqliteDatabase(join(folder, "events.db")),
-  Postgres: postgresDatabase,
+  sqlite: async (folder) => sqliteDatabase(join(folder, "events.db")),
+  postgres: postgresDatabase,
 };
 
 async function sqliteDatabase(path: string): Promise<Database> {

@@ -1,8 +1,7 @@
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
 import { Queue } from "bullmq";
-import { Redis } from "ioredis";
 import { expect, it, onTestFinished } from "vitest";
-import { checkQueueEvents } from "../../lab/model/trace.ts";
+import { checkQueueHistory } from "../../lab/histories.ts";
 import { runNode } from "../run.ts";
 import { privateRedis } from "../servers/index.ts";
 import { startReceivers } from "./receivers.ts";
@@ -56,18 +55,6 @@ function startWorker(environment: Record<string, string>): WorkerProcess {
     },
   };
   return worker;
-}
-
-/** The history of the jobs of a queue, oldest first: Redis writes each entry together with the change that it is about. */
-export async function queueEvents(url: string): Promise<{ event: string; jobId: string }[]> {
-  const client = new Redis(url);
-  const entries = await client.xrange("bull:events:events", "-", "+");
-  await client.quit();
-  const events = entries.map(([, fields]) => {
-    const fieldOf = (name: string) => String(fields[fields.indexOf(name) + 1]);
-    return { event: fieldOf("event"), jobId: fieldOf("jobId") };
-  });
-  return events.filter(({ jobId }) => !jobId.startsWith("probe-")); // an inbox that opens adds one and removes it
 }
 
 export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fire): void {
@@ -137,7 +124,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     const jobs = await queue.getJobs(["completed"]);
     expect(jobs.map(({ data }) => data.id).sort()).toEqual(ids.sort()); // each id was enqueued once
 
-    const { seen, unknown } = checkQueueEvents(await queueEvents(server.url));
+    const { seen, unknown } = await checkQueueHistory(server.url);
     expect(unknown).toEqual([]);
     expect(seen.get("put")).toBe(events);
     expect(seen.get("settle done")).toBe(events);

@@ -6,9 +6,9 @@ import { redisStore } from "@esim-webhooks/store-redis";
 import type { Transaction } from "kysely";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { checkHistory, checkQueueEvents, postgresHistory, postgresHistoryOf } from "../../lab/model/trace.ts";
+import { checkQueueHistory } from "../../lab/histories.ts";
+import { checkHistory, postgresHistory, postgresHistoryOf } from "../../lab/model/trace.ts";
 import { type FailoverPair, postgresPair, redisPair } from "../failover/pair.ts";
-import { queueEvents } from "./bullmq.ts";
 import { startReceivers as startInboxes } from "./receivers.ts";
 import {
   assertNothingLost,
@@ -121,11 +121,11 @@ export function failoverUnderFire(fire: Fire): void {
       await expect.poll(() => refused.get(503) ?? 0).toBeGreaterThan(0);
       await pair.lead();
       await Promise.all([first.delivered, second.delivered]);
-      const doneIn = async () => checkQueueEvents(await queueEvents(pair.url)).seen.get("settle done");
+      const doneIn = async () => (await checkQueueHistory(pair.url)).seen.get("settle done");
       await expect.poll(doneIn).toBe(fire.events);
       stop.abort();
       await Promise.all(running);
-      const { seen, unknown } = checkQueueEvents(await queueEvents(pair.url));
+      const { seen, unknown } = await checkQueueHistory(pair.url);
       expect(unknown).toEqual([]);
       expect(seen.get("put")).toBe(fire.events);
       expect(handled.toSorted()).toEqual(ids.toSorted());

@@ -2,6 +2,6 @@
 import { openRotator, type RotatorPlace } from "./rotator.ts";
 
 const [place = "", killAt = ""] = process.argv.slice(2);
-const rotator = openRotator(JSON.parse(place) as RotatorPlace, Number(killAt));
+const rotator = openRotator(JSON.parse(place) as RotatorPlace, { killAt: Number(killAt) });
 await rotator.rotate();
 await rotator.close();

@@ -1,9 +1,8 @@
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { createWorker } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { expect } from "vitest";
-import { checkHistory, sqliteHistory, sqliteHistoryIn } from "../../../lab/model/trace.ts";
+import { openSqliteHistory } from "../../../lab/histories.ts";
 import { type Run, runNode } from "../../../test/run.ts";
 import { openShop } from "./shop.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -21,8 +20,7 @@ export async function expectNothingLostBy(kills: number): Promise<void> {
   const inbox = sqliteInbox({ path });
   await inbox.migrate();
   await inbox.close();
-  const database = new DatabaseSync(path);
-  database.exec(sqliteHistory());
+  const history = openSqliteHistory(path);
   let started = 0;
   const acknowledged: string[] = [];
   const start = (): Run =>
@@ -56,10 +54,10 @@ export async function expectNothingLostBy(kills: number): Promise<void> {
   expect(orders.length).toBe(once.size);
   expect(acknowledged.filter((id) => !once.has(id))).toEqual([]);
   expect(shop.all("pragma integrity_check")).toEqual([{ integrity_check: "ok" }]);
-  const { seen, unknown } = checkHistory(sqliteHistoryIn(database));
+  const { seen, unknown } = await history.check();
   expect(unknown).toEqual([]);
   expect(seen.get("lease end")).toBeGreaterThan(0);
-  database.close();
+  await history.close();
   shop.close();
   folder.remove();
 }

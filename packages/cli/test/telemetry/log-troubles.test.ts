@@ -28,6 +28,7 @@ it("logs what the inbox shows, with the remedy, a minute after the start, and no
       /^Events are dead for the reason timed_out, .* See why: esim-webhooks inbox errors\./,
     ),
   ]);
+  expect(timers()).toBe(1);
   await stop();
   expect(timers()).toBe(0);
 });

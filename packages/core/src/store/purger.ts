@@ -94,7 +94,7 @@ export function safePurge(
 
   return async (limit) => {
     for (;;) {
-      const expectedMs = seen && seen.storeMs + performance.now() - seen.at;
+      const expectedMs = seen && Math.round(seen.storeMs + performance.now() - seen.at); // a store may keep only whole ms
       const { nowMs, kept } = await look();
       const next = nextPurgeClock(nowMs, kept, expectedMs);
       const forgotten = await forget(next.heldUntilMs > nowMs ? 0 : limit, next, kept);

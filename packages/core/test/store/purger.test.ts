@@ -125,6 +125,29 @@ describe("safePurge", () => {
     },
   );
 
+  it("keeps a jump in whole milliseconds, which a store may need", async () => {
+    let nowMs = dayMs;
+    let kept: PurgeClock | undefined;
+    const purge = safePurge(
+      "testStore",
+      loggerTo(() => {}),
+      {
+        look: async () => ({ nowMs, kept }),
+        async forget(_, next) {
+          kept = next;
+          return 0;
+        },
+      },
+    );
+    const elapsed = vi.spyOn(performance, "now").mockReturnValue(0);
+    onTestFinished(() => elapsed.mockRestore());
+    await purge(1);
+    elapsed.mockReturnValue(0.25);
+    nowMs += 2 * hourMs;
+    await purge(1);
+    expect(kept).toEqual({ seenMs: nowMs, heldUntilMs: nowMs + 2 * hourMs });
+  });
+
   it("does not take hours without a purge for a jump, if its process was there", async () => {
     const { process } = storeWithClock();
     const purges = process();

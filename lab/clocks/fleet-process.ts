@@ -1,5 +1,5 @@
-// A process of a partner: receives deliveries and handles their events, on the engine of PARTNER. Commands are lines on standard input:
-// `pause <seconds>`, `purge`. It logs each start and end of a handler in the journal of its trial.
+// A process of the fleet: receives deliveries and handles their events, on the engine of TASK. Commands are lines on standard input:
+// `pause <seconds>`, `purge`; each is answered with a line when it is done. It logs each start and end of a handler in the journal of its trial.
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,10 +7,11 @@ import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { createWorker, type EsimEvents, type Handlers, type Inbox, nodeHandler } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
-import type { EngineName } from "./engines.ts";
+import type { EngineName } from "../engines.ts";
+import { sayAnswer } from "./answers.ts";
 
 /** The input of a process. Plain JSON. */
-export interface PartnerPlace {
+export interface ProcessTask {
   readonly engine: EngineName;
   /** The path of the SQLite file, or the URL of the server. */
   readonly at: string;
@@ -18,7 +19,7 @@ export interface PartnerPlace {
   readonly name: string;
   readonly process: number;
   readonly secret: string;
-  /** In place of the secret: the file of the keys. */
+  /** In task of the secret: the file of the keys. */
   readonly keyFile?: string;
   readonly leaseMs: number;
   readonly journal: string;
@@ -26,34 +27,30 @@ export interface PartnerPlace {
   readonly release: string;
 }
 
-const place = JSON.parse(process.env["PARTNER"] ?? "{}") as PartnerPlace;
-const { at, name, leaseMs } = place;
-const secret = place.keyFile === undefined ? place.secret : fileKeySource(place.keyFile);
+const task = JSON.parse(process.env["TASK"] ?? "{}") as ProcessTask;
+const { at, name, leaseMs } = task;
+const secret = task.keyFile === undefined ? task.secret : fileKeySource(task.keyFile);
 const retryMs = 1500;
 const timeoutMs = 30_000; // for a machine that does more at the same time
-const journal = openSync(place.journal, "a");
-const note = (...words: readonly (string | number)[]) =>
-  void writeSync(journal, `${[place.process, ...words].join(" ")}\n`);
+const journal = openSync(task.journal, "a");
+const note = (word: string, id: string) => void writeSync(journal, `${task.process} ${word} ${id}\n`);
 
-function handlersOn(inbox: Inbox | undefined): Handlers<EsimEvents> {
-  return {
-    "*": async ({ id, type }, { attempt, source }) => {
-      const row = await inbox?.get({ source, id });
-      note("start", id, attempt, row?.state ?? "unknown");
-      if (type === "esim.disabled" && isFirstTime(id)) {
-        note("fail", id);
-        throw new Error("the first attempt fails");
-      }
-      while (type === "esim.deleted" && !existsSync(place.release)) await pause(20);
-      note("end", id);
-    },
-  };
-}
+const handlers: Handlers<EsimEvents> = {
+  "*": async ({ id, type }) => {
+    note("start", id);
+    if (type === "esim.disabled" && isFirstTime(id)) {
+      note("fail", id);
+      throw new Error("the first attempt fails");
+    }
+    while (type === "esim.deleted" && !existsSync(task.release)) await pause(20);
+    note("end", id);
+  },
+};
 
 /** Whether no process of the trial has asked for this event before. */
 function isFirstTime(id: string): boolean {
   try {
-    closeSync(openSync(`${place.journal}.${id}`, "wx"));
+    closeSync(openSync(`${task.journal}.${id}`, "wx"));
     return true;
   } catch {
     return false;
@@ -67,7 +64,7 @@ interface Program {
 
 function work(inbox: Inbox): Program {
   const options = { leaseMs, pollMs: 100, concurrency: 6, backoff: () => retryMs };
-  const worker = createWorker(inbox, handlersOn(inbox), options);
+  const worker = createWorker(inbox, handlers, options);
   void worker.run({ signal: new AbortController().signal });
   return { listener: nodeHandler(inbox, { secret }), inbox };
 }
@@ -90,7 +87,7 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     const { redisStore } = await import("@esim-webhooks/store-redis");
     const store = redisStore(at, { keyPrefix: `${name}:`, timeoutMs });
     await store.ready();
-    return { listener: nodeHandler(handlersOn(undefined), { secret, store, leaseMs }) };
+    return { listener: nodeHandler(handlers, { secret, store, leaseMs }) };
   },
   async bullmq() {
     const { bullmqInbox, bullmqProcessor } = await import("@esim-webhooks/queue-bullmq");
@@ -105,26 +102,24 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     await inbox.ready();
     const connection = { url: at, maxRetriesPerRequest: null };
     const limits = { lockDuration: leaseMs, stalledInterval: 1000, maxStalledCount: 1000, concurrency: 6 };
-    const worker = new Worker(name, bullmqProcessor(handlersOn(undefined)), { connection, ...limits });
+    const worker = new Worker(name, bullmqProcessor(handlers), { connection, ...limits });
     worker.on("error", () => {});
     await worker.waitUntilReady();
     return { listener: nodeHandler(inbox, { secret }) };
   },
 };
 
-const { listener, inbox } = await programs[place.engine]();
+const { listener, inbox } = await programs[task.engine]();
 const server = createServer(listener).listen(0, "127.0.0.1", () => {
-  console.log(`port ${(server.address() as AddressInfo).port}`);
+  sayAnswer((server.address() as AddressInfo).port);
 });
 const commands = createInterface(process.stdin).on("close", () => process.exit()); // the laboratory has ended
 commands.on("line", (line) => {
   const [command, seconds] = line.split(" ");
   void (async () => {
-    if (command === "purge") note("purged", (await inbox?.purge(1000)) ?? 0);
-    else {
-      const until = new Date(Date.now() + Number(seconds) * 1000);
-      await inbox?.pause({ types: ["esim.installed"], reason: "a trial of clocks", until });
-      console.log("paused");
-    }
+    const until = new Date(Date.now() + Number(seconds) * 1000);
+    if (command === "purge") await inbox?.purge(1000);
+    else await inbox?.pause({ types: ["esim.installed"], reason: "a trial of clocks", until });
+    sayAnswer("done");
   })();
 });
