@@ -805,6 +805,7 @@ describe.concurrent("rotateSecret", () => {
       ["api", "a", { load: async () => [] }],
       "this key source cannot be changed. Pass a key store: fileKeySource",
     ],
+    [["api", "a", { load: async () => [], read: async () => undefined }], "cannot be changed"],
   ])("refuses arguments that cannot be right: %#", async ([api, reference, keys], problem) => {
     const real = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", clientId: "1", clientSecret: "2" });
     const store = { load: async () => [], read: async () => undefined, write: async () => true };
@@ -1043,6 +1044,16 @@ describe.concurrent("planRotation", () => {
     world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
+    const failing = { state, reconcile: () => Promise.reject(new Error("the store is down")) };
+    await expect(world.rotate(failing)).rejects.toThrow("the store is down");
+    const otherKeys = secretsIn(await recordOf(keys))
+      .slice(1)
+      .map(fingerprint);
+    const stored = { ...plan, continues: "stored", asks: false, otherKeys };
+    expect(await planRotation(api, endpoint, keys)).toEqual(stored);
+    const wrong = { signal: "none" } as never;
+    const refusal = { code: "invalid_option", where: "planRotation", option: "signal" };
+    await expect(planRotation(api, endpoint, keys, wrong)).rejects.toMatchObject(refusal);
   });
 
   it("asks no receiver and writes nothing: a key file with a plain secret stays byte for byte the same", async () => {
