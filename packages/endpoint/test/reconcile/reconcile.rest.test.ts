@@ -301,6 +301,14 @@ describe("reconcile", () => {
     },
   );
 
+  it("refuses a client that is none, and says how to make one", async () => {
+    const options = { state: memoryState(), since: new Date() };
+    await expect(reconcile(undefined as never, "endpoint-1", knownInbox(), options)).rejects.toMatchObject({
+      ...{ code: "invalid_option", where: "reconcile" },
+      message: "the first argument is not a client. Pass what createClient returns.",
+    });
+  });
+
   it("keeps a watermark for each endpoint in the same state store", async () => {
     const state = memoryState();
     const served = servedListing(() => [made({ occurredMs: Date.now(), status: "exhausted" })]);

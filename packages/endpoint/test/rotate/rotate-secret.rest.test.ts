@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { createClient } from "@esim-webhooks/client";
+import { ApiError, createClient } from "@esim-webhooks/client";
 import {
   createKeyring,
   type KeyRecord,
@@ -156,7 +156,9 @@ describe.concurrent("rotateSecret", () => {
     expect(Object.keys(checked ?? {})).toEqual(["keys", "rotatingUntil"]);
     expect(Date.parse(begun?.rotatingUntil ?? "") - Date.now()).toBeLessThan(15 * 60_000);
     expect(Date.parse(stored?.rotatingUntil ?? "") - Date.now()).toBeLessThan(2 * 60_000);
-    expect(stored?.keys[0]).toMatchObject({ notAfter: expect.any(String) });
+    const leftMs = endOf(stored?.keys[0] as StoredKey) - Date.now();
+    expect(leftMs).toBeGreaterThan(60_000);
+    expect(leftMs).toBeLessThan(5 * 60_000);
     expect(stored?.keys[1]).not.toHaveProperty("notAfter");
     await world.sandbox.advance("30s"); // its second attempt
     expect(world.handled).toHaveLength(1);
@@ -246,6 +248,21 @@ describe.concurrent("rotateSecret", () => {
     expect(logger.all.join("\n")).toContain("without showing it");
     await world.emit();
     expect(world.handled).toHaveLength(1);
+  });
+
+  it("gives up when three answers do not show the secret, and the next run continues", async () => {
+    await using world = await rotating();
+    const keys = new Set<unknown>();
+    const webhooks: typeof world.api.webhooks = {
+      ...world.api.webhooks,
+      async rotateSecret(_, options) {
+        keys.add(options?.idempotencyKey);
+        throw new ApiError("secret_not_shown", "the answer does not show it.", "Call again.");
+      },
+    };
+    await expect(world.rotate({}, { webhooks })).rejects.toMatchObject({ code: "secret_not_shown" });
+    expect(keys.size).toBe(3);
+    expect(await world.rotate()).toMatchObject({ continued: "call" });
   });
 
   it.each(["updatedAt", "eventTypes", "webhookEndpointReference"])(
@@ -406,7 +423,7 @@ describe.concurrent("rotateSecret", () => {
     await expect(
       world.rotate({ state: memoryState(), reconcile: async () => donePass }),
     ).rejects.toMatchObject({
-      code: "no_watermark",
+      ...{ code: "no_watermark", option: "since", endpoint: world.endpoint },
       message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with \{ since \}/),
     });
     expect(await world.keys.read()).toEqual(before);
