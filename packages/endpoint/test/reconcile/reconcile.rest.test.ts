@@ -211,7 +211,8 @@ describe("reconcile", () => {
   it("goes back as far as since, wherever earlier passes have been: after the loss of a database", async () => {
     const nowMs = Date.now();
     const old = Array.from({ length: 250 }, (_, index) => made({ occurredMs: nowMs - 48 * hour - index }));
-    const { api, endpoint } = servedListing(() => [made({ occurredMs: nowMs }), ...old]);
+    const listing = [made({ occurredMs: nowMs }), ...old];
+    const { api, endpoint } = servedListing(() => listing);
     const state = memoryState();
     await reconcile(api, endpoint, knownInbox(), { state, since: new Date(0) });
     const target = knownInbox();
@@ -305,7 +306,7 @@ describe("reconcile", () => {
     const options = { state: memoryState(), since: new Date() };
     await expect(reconcile(undefined as never, "endpoint-1", knownInbox(), options)).rejects.toMatchObject({
       ...{ code: "invalid_option", where: "reconcile" },
-      message: "the first argument is not a client. Pass what createClient returns.",
+      message: expect.stringContaining("the first argument is not a client. Pass what createClient returns."),
     });
   });
 
