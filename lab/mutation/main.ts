@@ -13,6 +13,8 @@ const least: Readonly<Record<string, number>> = {
   "core/receive": 85,
   "client/http": 85,
   "import/record": 85,
+  "endpoint/rotate": 80,
+  "endpoint/reconcile": 65,
 };
 
 interface Report {

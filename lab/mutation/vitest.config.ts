@@ -9,7 +9,8 @@ const room = process.env["MUTATED_ROOM"] as keyof typeof tests;
 const core = "packages/core/test";
 const client = "packages/client/test";
 const dumps = "packages/import/test";
-/** The tests that run for a room. */
+const endpoint = "packages/endpoint/test";
+/** The tests that run for a room: the unit tests of a folder, or any file that is named. */
 const tests = {
   "core/verify": [`${core}/verify`, `${core}/receive/receiver.test.ts`],
   "core/process": [
@@ -29,7 +30,16 @@ const tests = {
     `${dumps}/replay/replay-records.test.ts`,
     `${dumps}/dump/har.test.ts`,
   ],
+  "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/rotate/rotate-secret.rest.test.ts`],
+  "endpoint/reconcile": [
+    "",
+    "/handlers.rest.test.ts",
+    "/watermark.rest.test.ts",
+    "/create-reconciler.rest.test.ts",
+  ].map((place) => `${endpoint}/reconcile${place}`),
 };
+
+const slow = "*.servers|*.rest|*.process|*.lab";
 
 /** The first test that fails ends a run: those of the room itself are first, and the long ones last. */
 class LikelyFirst extends BaseSequencer {
@@ -43,13 +53,13 @@ class LikelyFirst extends BaseSequencer {
   }
 }
 
-/** Neither processes nor servers: a run takes a second. */
+/** Neither processes nor servers of others: a run takes a second, and with the sandbox some seconds. */
 export default defineConfig({
   ...base,
   test: {
     ...settings,
-    include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : "**/*.test.ts")),
-    exclude: ["**/node_modules/**", "**/*.{servers,rest,process,lab}.test.ts"],
+    include: tests[room].map((place) => join(place, place.endsWith(".ts") ? "" : `**/!(${slow}).test.ts`)),
+    exclude: ["**/node_modules/**"],
     isolate: false, // loading the sources again for each file would be most of the work
     testTimeout: 15_000, // ends a test that hangs, before Stryker has to start another process; the slowest takes 3 s
     expect: { poll: { timeout: 12_000, interval: 20 } },

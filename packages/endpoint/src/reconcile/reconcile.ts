@@ -1,6 +1,7 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import type { DedupeStore, EsimEvents } from "@esim-webhooks/core";
 import { checkArguments } from "@esim-webhooks/core/internal";
+import { checkClient } from "../base/options.ts";
 import { makePass, type PassRequest } from "./pass.ts";
 import { parseReconcileOptions, type ReconcileOptions, type ReconcileTarget } from "./reconcile-options.ts";
 import type { ReconcileReport } from "./reconcile-report.ts";
@@ -58,4 +59,5 @@ export function checkReconcileArguments(
     },
     `Pass a client, the reference of an endpoint, an inbox or handlers, then options: ${caller}(api, reference, inbox, { state, since }).`,
   );
+  checkClient(caller, api, "webhooks");
 }

@@ -5,6 +5,7 @@ import { checkArguments, dateTimeMs, ownSourceOption, processorShape } from "@es
 import * as z from "zod/mini";
 import { listedMs, newestMs, occurredAtMs, readDeliveries, servicePlanOf } from "../base/deliveries.ts";
 import { environmentOf } from "../base/environment-of.ts";
+import { checkClient } from "../base/options.ts";
 import { wasReportedLost } from "./alarms.ts";
 import { type EndpointGap, reportedGaps, withoutExpired } from "./endpoint-gaps.ts";
 import { isoOf, type PassState, readPassState, stateName } from "./pass-state.ts";
@@ -79,6 +80,7 @@ export async function requestSupportReplay(
     { client: [api], endpoint: [endpointReference], options: [options] },
     "Pass a client, the reference of an endpoint, then options: requestSupportReplay(api, reference, { state }).",
   );
+  checkClient("requestSupportReplay", api, "webhooks");
   const { source, signal, clock, ...given } = parseOptions("requestSupportReplay", shape, options);
   const state = stateInEnvironment(given.state, environmentOf(api));
   const nowMs = clock.now();

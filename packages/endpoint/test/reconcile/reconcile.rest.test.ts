@@ -209,33 +209,34 @@ describe("reconcile", () => {
   });
 
   it("goes back as far as since, wherever earlier passes have been: after the loss of a database", async () => {
-    const world = await startWorld();
-    await world.emit(250, "stores");
-    await world.pass("48h");
-    await world.emit(1, "stores");
-    const clock = { now: () => Date.now() + 48 * hour };
-    await world.reconcile({ clock });
-    const target = world.emptyInbox();
-    const afterTheMark = await world.reconcile({ target, clock });
+    const nowMs = Date.now();
+    const old = Array.from({ length: 250 }, (_, index) => made({ occurredMs: nowMs - 48 * hour - index }));
+    const listing = [made({ occurredMs: nowMs }), ...old];
+    const { api, endpoint } = servedListing(() => listing);
+    const state = memoryState();
+    await reconcile(api, endpoint, knownInbox(), { state, since: new Date(0) });
+    const target = knownInbox();
+    const afterTheMark = await reconcile(api, endpoint, target, { state });
     expect(afterTheMark).toMatchObject({ pages: 2, ledger: { listed: 200, stored: 200 } });
-    const { ledger } = await world.reconcile({ target, clock, since: new Date(0) });
+    const { ledger } = await reconcile(api, endpoint, target, { state, since: new Date(0) });
     expect(ledger).toEqual({ ...nothing, listed: 251, stored: 51, duplicate: 200 });
   });
 
   it("refuses a first pass without since, and says why", async () => {
-    const world = await startWorld();
-    await expect(world.reconcile({ since: undefined })).rejects.toMatchObject({
+    const { api, endpoint } = servedListing(() => []);
+    const state = memoryState();
+    const refusal = {
       code: "no_watermark",
       message: expect.stringMatching(/Pass \{ since \}, the time at which your receiver began/),
-    });
-    await expect(world.reconcile({ since: undefined, dryRun: true })).rejects.toMatchObject({
-      code: "no_watermark",
-    });
+    };
+    await expect(reconcile(api, endpoint, knownInbox(), { state })).rejects.toMatchObject(refusal);
+    const dry = { state, dryRun: true };
+    await expect(reconcile(api, endpoint, knownInbox(), dry)).rejects.toMatchObject(refusal);
   });
 
   it("refuses a target or a state store that forgets, and names the options that make one forget", async () => {
-    const world = await startWorld();
-    const { api, endpoint, state } = world;
+    const { api, endpoint } = servedListing(() => []);
+    const state = memoryState();
     const options = { state, since: new Date() };
     const refusal = {
       code: "durable_store_required",
@@ -248,11 +249,12 @@ describe("reconcile", () => {
       refusal,
     );
     const forgetful = { ...state, capabilities: { durable: false, multiProcess: true } };
-    await expect(world.reconcile({ state: forgetful })).rejects.toMatchObject(refusal);
+    await expect(
+      reconcile(api, endpoint, knownInbox(), { ...options, state: forgetful }),
+    ).rejects.toMatchObject(refusal);
   });
 
   it("refuses a target that forgets done ids before the listing does", async () => {
-    const world = await startWorld();
     const week = 7 * 24 * hour;
     const keeping = <T extends { capabilities: object }>(keeper: T, retentionMs: number): T => ({
       ...keeper,
@@ -262,30 +264,60 @@ describe("reconcile", () => {
       code: "invalid_option",
       message: expect.stringMatching(/forgets done ids after 604800 s/),
     };
-    const { api, endpoint, state } = world;
-    const options = { state, since: new Date() };
+    const { api, endpoint } = servedListing(() => []);
+    const options = { state: memoryState(), since: new Date() };
     const handlers = { "*": () => {} };
+    const inbox = keeping(knownInbox(), week);
     const reconcileWith = (store: ReturnType<typeof memoryStore>) =>
       reconcile(api, endpoint, handlers, { ...options, store });
-    await expect(world.reconcile({ target: keeping(world.inbox, week) })).rejects.toMatchObject(refusal);
+    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject(refusal);
     await expect(reconcileWith(keeping(memoryStore(), week))).rejects.toMatchObject(refusal);
-    await expect(
-      createReconciler(api, endpoint, keeping(world.inbox, week), options).run(),
-    ).rejects.toMatchObject(refusal);
+    await expect(createReconciler(api, endpoint, inbox, options).run()).rejects.toMatchObject(refusal);
     expect(await reconcileWith(keeping(memoryStore(), week + 24 * hour))).toMatchObject({
       interrupted: false,
     });
   });
 
   it("refuses a since in the future, which would leave out every event until then", async () => {
-    const world = await startWorld();
-    const { api, endpoint, inbox, state } = world;
-    const since = new Date(Date.now() + 25 * hour);
+    const { api, endpoint } = servedListing(() => []);
+    const inbox = knownInbox();
+    const options = { state: memoryState(), since: new Date(Date.now() + 25 * hour) };
     const refusal = { code: "invalid_option", message: expect.stringMatching(/"since" is .* in the future/) };
-    await expect(world.reconcile({ since })).rejects.toMatchObject(refusal);
-    expect(() => createReconciler(api, endpoint, inbox, { state, since })).toThrow(/in the future/);
-    const clock = { now: () => since.getTime() - 24 * hour };
-    expect(await world.reconcile({ since, clock })).toMatchObject({ interrupted: false });
+    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject(refusal);
+    expect(() => createReconciler(api, endpoint, inbox, options)).toThrow(/in the future/);
+    const clock = { now: () => options.since.getTime() - 24 * hour };
+    expect(await reconcile(api, endpoint, inbox, { ...options, clock })).toMatchObject({
+      interrupted: false,
+    });
+  });
+
+  it.each(["state", "overlapMs", "leaseMs", "since", "deadlineMs"])(
+    "refuses an option that cannot be right, and names the function and the option: %s",
+    async (option) => {
+      const { api, endpoint } = servedListing(() => []);
+      const options = { state: memoryState(), since: new Date(), [option]: -1 } as never;
+      const refusal = { code: "invalid_option", where: "reconcile", option };
+      await expect(reconcile(api, endpoint, knownInbox(), options)).rejects.toMatchObject(refusal);
+      expect(() => createReconciler(api, endpoint, knownInbox(), options)).toThrow(`"${option}"`);
+    },
+  );
+
+  it("refuses a client that is none, and says how to make one", async () => {
+    const options = { state: memoryState(), since: new Date() };
+    await expect(reconcile(undefined as never, "endpoint-1", knownInbox(), options)).rejects.toMatchObject({
+      ...{ code: "invalid_option", where: "reconcile" },
+      message: expect.stringContaining("the first argument is not a client. Pass what createClient returns."),
+    });
+  });
+
+  it("keeps a watermark for each endpoint in the same state store", async () => {
+    const state = memoryState();
+    const served = servedListing(() => [made({ occurredMs: Date.now(), status: "exhausted" })]);
+    const inbox = knownInbox();
+    await reconcile(served.api, served.endpoint, inbox, { state, since: new Date(0) });
+    await expect(reconcile(served.api, "endpoint-2", inbox, { state })).rejects.toMatchObject({
+      code: "no_watermark",
+    });
   });
 
   it("changes nothing in a dry run", async () => {

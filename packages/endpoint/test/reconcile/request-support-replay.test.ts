@@ -144,3 +144,33 @@ it("an import finds the events of a period by their type and time", async () => 
   expect((await watchSupportReplay(state, "default", at(4))).arrivals()?.periods[0]?.arrived).toBe(1);
   expect((await watchSupportReplay(state, "another", at(4))).arrivals()).toBeNull();
 });
+
+it("names each event once, only those with an id, and gives up when its signal aborts", async () => {
+  const nameless = { ...made({ occurredMs: at(1), status: "exhausted" }), eventId: null };
+  const twice = made({ id: "twice", occurredMs: at(1), status: "exhausted" });
+  const { api, endpoint, state, request } = endpointOf([twice, nameless, twice]);
+  const { exhausted, more } = await request(2);
+  expect([exhausted.map(({ id }) => id), more]).toEqual([["twice"], 0]);
+  const stopped = { state, signal: AbortSignal.abort() };
+  await expect(requestSupportReplay(api, endpoint, stopped)).rejects.toThrow(/abort/);
+  await expect(requestSupportReplay(undefined as never, endpoint, { state })).rejects.toMatchObject({
+    code: "invalid_option",
+    where: "requestSupportReplay",
+  });
+});
+
+it("what has arrived is reported with its period, from its first moment to its last, and the first 20 ids", async () => {
+  const { itself, pass, request, state } = endpointOf([]);
+  itself.active = false;
+  await pass(1);
+  const [period] = (await request(2)).periods ?? [];
+  const first = await watchSupportReplay(state, "default", at(3));
+  const event = (id: string, hours: number) =>
+    ({ id, type: "esim.enabled", occurredMs: at(hours), fate: "stored" }) as const;
+  first.settled([event("first", 0), event("last", 2), event("before", -1)]);
+  await first.keep();
+  const second = await watchSupportReplay(state, "default", at(3));
+  second.settled(Array.from({ length: 25 }, (_, index) => event(`event-${index}`, 1)));
+  expect(second.arrivals()).toMatchObject({ periods: [{ ...period, arrived: 27 }] });
+  expect(second.arrivals()?.foundIds).toHaveLength(20);
+});

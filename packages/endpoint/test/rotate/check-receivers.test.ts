@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { KeyStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -42,10 +42,51 @@ it("refuses to rotate when one of the receivers behind a load balancer does not 
   const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
   await expect(checkReceivers(server.url, settings)).rejects.toMatchObject({
     code: "receivers_not_ready",
+    option: "checkReceivers",
     problem: expect.stringMatching(
       /^1 of 5 deliveries .* were answered 401: a receiver does not read this key store/,
     ),
   });
+});
+
+it.each([
+  [20_000, undefined],
+  [-20_000, undefined],
+  [undefined, undefined],
+  [40_000, /receiver and of this machine are (?:39|40) s apart.* The secret was not replaced/],
+  [-40_000, /receiver and of this machine are (?:40|41) s apart.* The secret was not replaced/],
+])("accepts clocks that are less than 30 s apart, or not known: %s ms", async (aheadMs, problem) => {
+  const posts: IncomingHttpHeaders[] = [];
+  const answers = async ({ headers }: IncomingMessage, response: ServerResponse) => {
+    posts.push(headers);
+    response.sendDate = false;
+    if (aheadMs !== undefined) response.setHeader("date", new Date(Date.now() + aheadMs).toUTCString());
+    response.writeHead(503).end(JSON.stringify({ code: "rotating" }));
+  };
+  const server = await listen(answers, "/webhooks", async () => {});
+  onTestFinished(() => server.close());
+  const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
+  const checked = checkReceivers(server.url, settings);
+  if (problem === undefined) await checked;
+  else
+    await expect(checked).rejects.toMatchObject({
+      code: "receivers_not_ready",
+      problem: expect.stringMatching(problem),
+    });
+  expect(new Set(posts.map((headers) => headers["webhook-id"])).size).toBe(5); // so that none is a duplicate
+  expect(posts[0]).not.toHaveProperty("authorization");
+});
+
+it("stops when its signal aborts, though a receiver does not answer", async () => {
+  const stop = new AbortController();
+  const server = await listen(
+    () => stop.abort(),
+    "/webhooks",
+    async () => {},
+  );
+  onTestFinished(() => server.close());
+  const settings = { clock: fastClock(), signal: stop.signal, logger: silentLogger };
+  await expect(checkReceivers(server.url, settings)).rejects.toThrow(/abort/);
 });
 
 it("reads the beginning of an endless answer, which is not that of a receiver", async () => {
@@ -63,22 +104,29 @@ it("reads the beginning of an endless answer, which is not that of a receiver", 
   );
 });
 
-it("says that the keys were changed during the check, not that a rotation is gone which never began", async () => {
-  const server = await listen(
-    (_, response) => void response.writeHead(404).end(),
-    "/webhooks",
-    async () => {},
-  );
-  onTestFinished(() => server.close());
-  const records = [{ keys: [], change: { kind: "ensure" } }, { keys: [] }];
-  const keyStore = {
-    read: async () => ({ record: records.shift(), version: "1" }),
-  } as unknown as KeyStore;
-  const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
-  await expect(holdOffAndCheck(keyStore, server.url, settings)).rejects.toMatchObject({
-    code: "change_under_way",
-    problem: expect.stringMatching(
-      /^Another process has changed the keys while the receivers were checked\./,
-    ),
-  });
-});
+it.each([
+  [undefined, /^Another process has changed the keys while the receivers were checked\./],
+  [{ kind: "rotate", endpoint: "other" }, /^A rotation of the endpoint other has begun/],
+])(
+  "says that the keys were changed during the check, and not that a rotation is gone which never began: %o",
+  async (change, problem) => {
+    const server = await listen(
+      (_, response) => void response.writeHead(404).end(),
+      "/webhooks",
+      async () => {},
+    );
+    onTestFinished(() => server.close());
+    const records = [
+      { keys: [], change: { kind: "ensure" } },
+      { keys: [], ...(change && { change }) },
+    ];
+    const keyStore = {
+      read: async () => ({ record: records.shift(), version: "1" }),
+    } as unknown as KeyStore;
+    const settings = { clock: fastClock(), signal: new AbortController().signal, logger: silentLogger };
+    await expect(holdOffAndCheck(keyStore, server.url, settings)).rejects.toMatchObject({
+      code: "change_under_way",
+      problem: expect.stringMatching(problem),
+    });
+  },
+);

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { createClient } from "@esim-webhooks/client";
+import { ApiError, createClient } from "@esim-webhooks/client";
 import {
   createKeyring,
   type KeyRecord,
@@ -111,7 +111,7 @@ function watched(keys: KeyStore, onWrite: (record: KeyRecord) => void | Promise<
 
 describe.concurrent("rotateSecret", () => {
   it("replaces the secret: events before, during and after it are handled once, and the old key is gone", async () => {
-    await using world = await rotating();
+    await using world = await rotatingFile(); // its receiver keeps running
     const [old = ""] = secretsIn(await recordOf(world.keys));
     const before = await world.emit();
     await world.sandbox.advance("1m");
@@ -156,7 +156,9 @@ describe.concurrent("rotateSecret", () => {
     expect(Object.keys(checked ?? {})).toEqual(["keys", "rotatingUntil"]);
     expect(Date.parse(begun?.rotatingUntil ?? "") - Date.now()).toBeLessThan(15 * 60_000);
     expect(Date.parse(stored?.rotatingUntil ?? "") - Date.now()).toBeLessThan(2 * 60_000);
-    expect(stored?.keys[0]).toMatchObject({ notAfter: expect.any(String) });
+    const leftMs = endOf(stored?.keys[0] as StoredKey) - Date.now();
+    expect(leftMs).toBeGreaterThan(60_000);
+    expect(leftMs).toBeLessThan(5 * 60_000);
     expect(stored?.keys[1]).not.toHaveProperty("notAfter");
     await world.sandbox.advance("30s"); // its second attempt
     expect(world.handled).toHaveLength(1);
@@ -240,12 +242,27 @@ describe.concurrent("rotateSecret", () => {
         world.keys,
         ({ change }) => void keys.push((change as { idempotencyKey: string })?.idempotencyKey),
       ),
-      { clock: fastClock(), logger },
+      { clock: fastClock(), logger, checkReceivers: false },
     );
     expect(new Set(keys.filter(Boolean)).size).toBe(2);
     expect(logger.all.join("\n")).toContain("without showing it");
     await world.emit();
     expect(world.handled).toHaveLength(1);
+  });
+
+  it("gives up when three answers do not show the secret, and the next run continues", async () => {
+    await using world = await rotating();
+    const keys = new Set<unknown>();
+    const webhooks: typeof world.api.webhooks = {
+      ...world.api.webhooks,
+      async rotateSecret(_, options) {
+        keys.add(options?.idempotencyKey);
+        throw new ApiError("secret_not_shown", "the answer does not show it.", "Call again.");
+      },
+    };
+    await expect(world.rotate({}, { webhooks })).rejects.toMatchObject({ code: "secret_not_shown" });
+    expect(keys.size).toBe(3);
+    expect(await world.rotate()).toMatchObject({ continued: "call" });
   });
 
   it.each(["updatedAt", "eventTypes", "webhookEndpointReference"])(
@@ -258,7 +275,7 @@ describe.concurrent("rotateSecret", () => {
         const { [missing]: _, ...rest } = data;
         return { data: rest };
       });
-      const report = await rotateSecret(api, world.endpoint, world.keys, { clock: fastClock() });
+      const report = await world.rotate({}, api);
       expect(answers).toBe(1);
       expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
       await world.emit();
@@ -271,7 +288,7 @@ describe.concurrent("rotateSecret", () => {
     await world.emit();
     await world.sandbox.advance("1m");
     const api = world.answering(({ data: { updatedAt: _, ...data } }) => ({ data }));
-    const { newKeyUse } = await rotateSecret(api, world.endpoint, world.keys, { clock: withTraffic(world) });
+    const { newKeyUse } = await world.rotate({ clock: withTraffic(world) }, api);
     expect(newKeyUse).toEqual({ accepted: expect.any(Number), refused: 0 });
     expect(newKeyUse.accepted).toBeGreaterThan(0);
     expect(newKeyUse.accepted).toBeLessThan(world.handled.length); // the first one had the old key
@@ -284,9 +301,7 @@ describe.concurrent("rotateSecret", () => {
       answers += 1;
       return { endpoint: data };
     });
-    await expect(
-      rotateSecret(unlike, world.endpoint, world.keys, { clock: fastClock() }),
-    ).rejects.toMatchObject({ code: "unexpected_answer" });
+    await expect(world.rotate({}, unlike)).rejects.toMatchObject({ code: "unexpected_answer" });
     expect(answers).toBe(1);
     expect(await world.rotate()).toMatchObject({ continued: "call" });
     await world.emit();
@@ -303,7 +318,7 @@ describe.concurrent("rotateSecret", () => {
       answers += 1;
       return { data };
     });
-    await rotateSecret(api, world.endpoint, world.keys, { clock: fastClock() });
+    await world.rotate({}, api);
     expect(answers).toBe(2);
     await world.emit();
     expect(world.handled).toHaveLength(1);
@@ -408,7 +423,7 @@ describe.concurrent("rotateSecret", () => {
     await expect(
       world.rotate({ state: memoryState(), reconcile: async () => donePass }),
     ).rejects.toMatchObject({
-      code: "no_watermark",
+      ...{ code: "no_watermark", option: "since", endpoint: world.endpoint },
       message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with \{ since \}/),
     });
     expect(await world.keys.read()).toEqual(before);
@@ -478,7 +493,7 @@ describe.concurrent("rotateSecret", () => {
           return clock.wait(ms, signal);
         },
       };
-      const report = await rotateSecret({ webhooks }, world.endpoint, world.keys, { clock: restoring });
+      const report = await world.rotate({ clock: restoring }, { webhooks });
       expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
     },
   );
@@ -505,11 +520,10 @@ describe.concurrent("rotateSecret", () => {
         },
       },
     });
-    const report = await rotateSecret(goesDown(120), world.endpoint, keys, { clock: fastClock() });
+    const options = { clock: fastClock(), checkReceivers: false };
+    const report = await rotateSecret(goesDown(120), world.endpoint, keys, options);
     expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
-    await expect(
-      rotateSecret(goesDown(100_000), world.endpoint, keys, { clock: fastClock() }),
-    ).rejects.toMatchObject({
+    await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, options)).rejects.toMatchObject({
       code: "store_unavailable",
       message: expect.stringMatching(/^The new secret could not be stored\. .* run this again soon/),
       cause: away,
@@ -808,6 +822,7 @@ describe.concurrent("rotateSecret", () => {
       ["api", "a", { load: async () => [] }],
       "this key source cannot be changed. Pass a key store: fileKeySource",
     ],
+    [["api", "a", { load: async () => [], read: async () => undefined }], "cannot be changed"],
   ])("refuses arguments that cannot be right: %#", async ([api, reference, keys], problem) => {
     const real = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", clientId: "1", clientSecret: "2" });
     const store = { load: async () => [], read: async () => undefined, write: async () => true };
@@ -1046,6 +1061,16 @@ describe.concurrent("planRotation", () => {
     world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
     await world.rotate().catch(() => {});
     expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
+    const failing = { state, reconcile: () => Promise.reject(new Error("the store is down")) };
+    await expect(world.rotate(failing)).rejects.toThrow("the store is down");
+    const otherKeys = secretsIn(await recordOf(keys))
+      .slice(1)
+      .map(fingerprint);
+    const stored = { ...plan, continues: "stored", asks: false, otherKeys };
+    expect(await planRotation(api, endpoint, keys)).toEqual(stored);
+    const wrong = { signal: "none" } as never;
+    const refusal = { code: "invalid_option", where: "planRotation", option: "signal" };
+    await expect(planRotation(api, endpoint, keys, wrong)).rejects.toMatchObject(refusal);
   });
 
   it("asks no receiver and writes nothing: a key file with a plain secret stays byte for byte the same", async () => {

@@ -29,20 +29,42 @@ export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposa
   readonly keys: Keys;
   /** The ids of the events that were handled, in the order in which they were. */
   readonly handled: string[];
+  /** Replaces the receiver by one that has just started, and so reads the keys now. */
+  restart(): void;
   /** The secret that the endpoint has at the service. */
   secret(): Promise<string>;
   /** Emits an event to the endpoint, and resolves to its id once it was answered. */
   emit(): Promise<string>;
-  /** Rotates without the check of receivers, for which these have to read their keys once more, a second later. */
-  rotate(options?: Parameters<typeof rotateSecret>[3]): ReturnType<typeof rotateSecret>;
+  /** Rotates without the check of receivers, which answer unknown signatures a second after their start. */
+  rotate(
+    options?: Parameters<typeof rotateSecret>[3],
+    by?: Parameters<typeof rotateSecret>[0],
+  ): ReturnType<typeof rotateSecret>;
 }
 
-/** A sandbox on a manual clock, a receiver with keys in a state store, and an endpoint between them. */
-export function rotating(options?: SandboxOptions, stored?: (secret: string) => string): Promise<Rotating> {
-  return rotatingWith(stateKeySource(memoryState()), new AsyncDisposableStack(), options, stored);
+/**
+ * A sandbox on a manual clock, a receiver with keys in a state store, and an endpoint between them. The receiver restarts when the keys
+ * change, since a running one reads new keys a second later.
+ */
+export async function rotating(
+  options?: SandboxOptions,
+  stored?: (secret: string) => string,
+): Promise<Rotating> {
+  const source = stateKeySource(memoryState());
+  const keys: KeyStore = {
+    ...source,
+    async write(record, version) {
+      const isWritten = await source.write(record, version);
+      world?.restart();
+      return isWritten;
+    },
+  };
+  let world: Rotating | undefined;
+  world = await rotatingWith(keys, new AsyncDisposableStack(), options, stored);
+  return world;
 }
 
-/** The same with keys in this file. Default: in a folder of its own. */
+/** The same with keys in this file, and a receiver that keeps running. Default: in a folder of its own. */
 export async function rotatingFile(
   file?: string,
   ...options: [SandboxOptions?, ((secret: string) => string)?]
@@ -64,11 +86,17 @@ export async function rotatingWith<Keys extends KeyStore>(
   const switches = { answerLimitMs: 200_000, ...options.switches }; // on a busy machine, what is slow is not sent again
   const sandbox = resources.use(await startSandbox({ clock: "manual", ...options, switches }));
   const handled: string[] = [];
-  const receiver = nodeHandler(
-    { "*": ({ id }) => void handled.push(id) },
-    { secret: keys, store: memoryStore() },
+  const store = memoryStore();
+  let receiver: ReturnType<typeof nodeHandler> | undefined;
+  function restart(): void {
+    receiver = nodeHandler({ "*": ({ id }) => void handled.push(id) }, { secret: keys, store });
+    resources.defer(receiver.close);
+  }
+  const server = await listen(
+    (...given) => receiver?.(...given),
+    "/webhooks",
+    async () => {},
   );
-  const server = await listen(receiver, "/webhooks", receiver.close);
   resources.defer(() => server.close());
   const limiter = createLimiter({ calls: 1000 }); // a manual clock has no limit
   const settings = { baseUrl: sandbox.url, ...sandbox.credentials, limiter, clock: shortPauses };
@@ -76,12 +104,14 @@ export async function rotatingWith<Keys extends KeyStore>(
   const made = await api.webhooks.create({ url: server.url, eventTypes: ["esim.enabled"] });
   const endpoint = made.webhookEndpointReference;
   await keys.write({ keys: [stored(made.signingSecret)] }, undefined);
+  restart();
   return {
     sandbox,
     api,
     endpoint,
     keys,
     handled,
+    restart,
     answering: (change) =>
       createClient({
         ...settings,
@@ -104,7 +134,7 @@ export async function rotatingWith<Keys extends KeyStore>(
       return id;
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
-    rotate: (given) =>
-      rotateSecret(api, endpoint, keys, { clock: fastClock(), checkReceivers: false, ...given }),
+    rotate: (given, by = api) =>
+      rotateSecret(by, endpoint, keys, { clock: fastClock(), checkReceivers: false, ...given }),
   };
 }
