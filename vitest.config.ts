@@ -35,7 +35,7 @@ const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TM
 const printing = ({ env = {} }: { env?: Record<string, string> }) => ({
   env: { ...env, PRINT_WARNINGS: "1" },
 });
-const servers = { globalSetup: "test/servers/global-setup.ts", typecheck: { include: [] } };
+const servers = { globalSetup: "test/servers/global-setup.ts" };
 
 /** Where `.ci/run` wants a report; not of the runs that tests start. */
 const report = process.env["TEST_REPORT"];
@@ -67,7 +67,6 @@ export default defineConfig({
           isolate: false, // loading the sources again for each file would be half of the work
           include: [...ending(".test.ts"), "examples/vitest/*.test.ts"],
           exclude: ["**/node_modules/**", ...ending(".{servers,rest,process,lab}.test.ts")],
-          typecheck: { include: [] }, // the types of all tests are compiled by `npm run check`
         },
       },
       {

@@ -69,7 +69,6 @@ async function firstFailure(folder: string, check: string): Promise<string | und
       "run",
       "--project",
       projectOf(check),
-      "--typecheck.enabled=false",
       "--testTimeout",
       "60000",
       "--bail",

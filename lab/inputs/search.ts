@@ -41,7 +41,9 @@ export async function failureOf(reader: Reader, input: Input): Promise<Error | u
     return error as Error;
   }
   const most = reader.mostCpuMs ?? 50;
-  return cpuMs > most ? slowness(reader, prepared, most + 3 * parsingMs(input)) : undefined;
+  return cpuMs > most
+    ? slowness(reader, prepared, most + 3 * Math.min(parsingMs(input), parsingMs(input), parsingMs(input)))
+    : undefined;
 }
 
 /** An error if the call is slow each of three more times: a busy machine, or a collection of garbage, is not. */

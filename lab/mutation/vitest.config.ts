@@ -33,6 +33,7 @@ const tests = {
   "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/rotate/rotate-secret.rest.test.ts`],
   "endpoint/reconcile": [
     "",
+    "/reconcile.rest.test.ts",
     "/handlers.rest.test.ts",
     "/watermark.rest.test.ts",
     "/create-reconciler.rest.test.ts",

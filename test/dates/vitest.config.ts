@@ -22,7 +22,7 @@ const otherRest = globSync("{packages/*/test,test,lab/test}/**/*.rest.test.ts").
   (file) => !rest.some((pattern) => matchesGlob(file, pattern)),
 );
 
-/** The unit tests without the type tests, and the tests of `rest`. */
+/** The unit tests, and the tests of `rest`. */
 export default defineConfig({
   ...base,
   plugins: unit.plugins ?? [],
@@ -39,6 +39,5 @@ export default defineConfig({
       "packages/endpoint/test/reconcile/{failover,stores}.rest.test.ts", // start servers
       ...otherRest,
     ],
-    typecheck: { enabled: false },
   },
 });

@@ -1,6 +1,11 @@
 import { Readable } from "node:stream";
 import { createClient, type WebhookDelivery } from "@esim-webhooks/client";
-import { type DeliveriesPage, type ReadDeliveriesOptions, readDeliveries } from "@esim-webhooks/endpoint";
+import {
+  type DeliveriesPage,
+  listEndpoints,
+  type ReadDeliveriesOptions,
+  readDeliveries,
+} from "@esim-webhooks/endpoint";
 import { startSandbox } from "@esim-webhooks/sandbox";
 import { expect, it, onTestFinished } from "vitest";
 import { made, servedListing } from "./served-listing.ts";
@@ -105,4 +110,14 @@ it("reads the listing of the sandbox", async () => {
   const [page, ...rest] = await Readable.from(readDeliveries(api, webhookEndpointReference)).toArray();
   expect(rest).toEqual([]);
   expect(page).toMatchObject({ end: "listing", deliveries: [{ eventType: "esim.assigned" }] });
+});
+
+it("refuses a first argument that is no client, as the list of endpoints does", async () => {
+  const refusal = { code: "invalid_option", problem: "the first argument is not a client." };
+  const reading = readDeliveries({} as never, "endpoint-1");
+  await expect(reading.next()).rejects.toMatchObject({ ...refusal, where: "readDeliveries" });
+  await expect(listEndpoints(undefined as never)).rejects.toMatchObject({
+    ...refusal,
+    where: "listEndpoints",
+  });
 });

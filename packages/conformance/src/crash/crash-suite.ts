@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 import { type ProcessOptions, withProcesses } from "../base/other-process.ts";
 import { type Runner, runnerOrGlobal } from "../base/runner.ts";
 import type { OpenKeys } from "../keys/key-context.ts";
-import { assertKeysSurviveKills, keyProcesses, keyScript } from "../keys/key-processes.ts";
+import { assertKeysSurviveKills, concurrentKeyWrites, keyScript } from "../keys/key-processes.ts";
 import { type OpenState, withState } from "../state/state-context.ts";
-import { assertStateSurvivesKills, stateProcesses, stateScript } from "../state/state-processes.ts";
+import { assertStateSurvivesKills, concurrentStateWrites, stateScript } from "../state/state-processes.ts";
 import { type Line, violations } from "./crash-history.ts";
 
 /** The parts to test: for each, the URL of a module whose default export opens it, on the same data in each process. */
@@ -53,7 +53,7 @@ export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Ru
         assertSurvivesKills({ kind: "store", module: store, execArgv, kills, ordered: false }));
     if (state !== undefined) {
       const processes = { script: stateScript, module: state, execArgv };
-      const [sentence, run] = stateProcesses;
+      const [sentence, run] = concurrentStateWrites;
       it(sentence, () => withProcesses(processes, run));
       it("has the old value or the new one, when its processes are killed while they write", async () => {
         const open = await opener<OpenState>(state);
@@ -64,7 +64,7 @@ export function crashSuite(name: string, options: CrashSuiteOptions, runner?: Ru
     }
     if (keys !== undefined) {
       const processes = { script: keyScript, module: keys, execArgv };
-      const [sentence, run] = keyProcesses;
+      const [sentence, run] = concurrentKeyWrites;
       it(sentence, () => withProcesses(processes, run));
       it("has the old keys or the new ones, and nothing waits for the dead, when its processes are killed while they write", async () => {
         const open = await opener<OpenKeys>(keys);

@@ -13,8 +13,8 @@ interface Counted {
 }
 
 /** The scenario of several processes that write. */
-export const keyProcesses: ProcessScenario = [
-  "loses no write, and accepts one of the concurrent writes, when four processes write at the same time",
+export const concurrentKeyWrites: ProcessScenario = [
+  "loses no write, and accepts one of the concurrent writes, when four processes write at the same time, and a process that closes them ends by itself",
   async (start) => {
     const processes = await Promise.all([start(), start(), start(), start()]);
     const counted = newName();
@@ -33,7 +33,8 @@ export const keyProcesses: ProcessScenario = [
       const [after] = await processes[0].call<Counted>(["read", name]);
       assert.equal(after?.count, 10 * round + writes.flat().indexOf(true));
     }
-    await Promise.all(processes.map((process) => process.end()));
+    const codes = await Promise.all(processes.map((process) => process.end()));
+    assert.deepEqual(codes, [0, 0, 0, 0]); // no handle was left open
   },
 ];
 

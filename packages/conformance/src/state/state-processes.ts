@@ -9,8 +9,8 @@ import { newName, type Padded, padded, present } from "./state-context.ts";
 export const stateScript: URL = new URL(`./state-process${extname(import.meta.url)}`, import.meta.url);
 
 /** The scenario of child processes that write. */
-export const stateProcesses: ProcessScenario = [
-  "loses no count, and accepts one of the concurrent writes, when four processes write at the same time; each ends by itself once it is closed, twice",
+export const concurrentStateWrites: ProcessScenario = [
+  "loses no count, and accepts one of the concurrent writes, when four processes write at the same time, and a process that closes it twice ends by itself",
   async (start) => {
     const processes = await Promise.all([start(), start(), start(), start()]);
     const counted = newName();

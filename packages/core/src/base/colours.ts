@@ -13,6 +13,6 @@ export interface ColourStream {
 export function hasColours(stream: ColourStream, env: Readonly<Record<string, string | undefined>>): boolean {
   const { FORCE_COLOR, NO_COLOR = "" } = env;
   if (FORCE_COLOR !== undefined) return forced.includes(FORCE_COLOR);
-  if (NO_COLOR !== "") return false; // also on a stream that cannot tell its colours
+  if (NO_COLOR !== "") return false; // also on a stream that does not report its colour depth
   return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;
 }

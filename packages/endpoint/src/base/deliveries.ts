@@ -1,5 +1,6 @@
 import { type ApiClient, ApiError, type WebhookDelivery } from "@esim-webhooks/client";
 import { dateTimeMs } from "@esim-webhooks/core/internal";
+import { checkClient } from "./options.ts";
 
 /** The HTTP status with which a receiver refuses a delivery that none of its keys has signed. The service does not send such a delivery again. */
 export const refusedStatus = 401;
@@ -33,13 +34,14 @@ export interface DeliveriesPage {
  * these times the service orders by, as long as the times of one delivery differ little; without `until`, all that is listed is read.
  *
  * The listing reaches back 7 days, and may show a delivery late, or on two pages. Rejects with an `ApiError`, such as
- * `unexpected_answer` when more pages follow after 100,000.
+ * `unexpected_answer` when more pages follow after 100,000, or `invalid_option` without a client.
  */
 export async function* readDeliveries(
   api: Pick<ApiClient, "webhooks">,
   endpointReference: string,
   { until, signal }: ReadDeliveriesOptions = {},
 ): AsyncGenerator<DeliveriesPage> {
+  checkClient("readDeliveries", api, "webhooks");
   const untilMs = until?.getTime() ?? Number.NEGATIVE_INFINITY;
   const isOlder = (delivery: WebhookDelivery) =>
     !Number.isNaN(sentAtMs(delivery)) && newestMs(delivery) < untilMs;

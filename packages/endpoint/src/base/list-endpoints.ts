@@ -1,15 +1,17 @@
 import type { ApiClient, WebhookEndpoint } from "@esim-webhooks/client";
+import { checkClient } from "./options.ts";
 
 /** The endpoint with this reference; undefined if the client has none. */
 export function endpointIn(all: readonly WebhookEndpoint[], reference: string): WebhookEndpoint | undefined {
   return all.find(({ webhookEndpointReference }) => webhookEndpointReference === reference);
 }
 
-/** All endpoints of the client, in the order of the service, which is not documented. Rejects with an `ApiError`. */
+/** All endpoints of the client, in the order of the service, which is not documented. Rejects with an `ApiError`, or `invalid_option` without a client. */
 export async function listEndpoints(
   api: Pick<ApiClient, "webhooks">,
   signal?: AbortSignal,
 ): Promise<WebhookEndpoint[]> {
+  checkClient("listEndpoints", api, "webhooks");
   const all: WebhookEndpoint[] = [];
   for await (const endpoint of api.webhooks.list({ limit: 100, signal })) all.push(endpoint);
   return all;

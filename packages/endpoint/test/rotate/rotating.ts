@@ -19,7 +19,7 @@ export interface RotateAnswer {
   readonly data: Record<string, unknown>;
 }
 
-/** To be disposed of: these tests run concurrently, as most wait for a receiver to read its keys once more. */
+/** To be disposed of: these tests run concurrently. */
 export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposable {
   readonly sandbox: Sandbox;
   readonly api: ApiClient;
@@ -35,7 +35,7 @@ export interface Rotating<Keys extends KeyStore = KeyStore> extends AsyncDisposa
   secret(): Promise<string>;
   /** Emits an event to the endpoint, and resolves to its id once it was answered. */
   emit(): Promise<string>;
-  /** Rotates without the check of receivers, which answer unknown signatures a second after their start. */
+  /** Rotates, without the check of receivers unless the options ask for it: a receiver answers it a second after its start. */
   rotate(
     options?: Parameters<typeof rotateSecret>[3],
     by?: Parameters<typeof rotateSecret>[0],
