@@ -13,7 +13,11 @@ export interface Call {
   /** The least number of things that each call must answer. */
   readonly least: number;
   /** Resolves to a call, which resolves to the number of things in its answer, or to a function that counts them untimed. */
-  prepare(table: Table, rows: number, round: number): Promise<() => Promise<number | (() => Promise<number>)>>;
+  prepare(
+    table: Table,
+    rows: number,
+    round: number,
+  ): Promise<() => Promise<number | (() => Promise<number>)>>;
 }
 
 /** Makes one call. Resolves to its time in ms. Rejects if it answers less than it must. */
