@@ -56,9 +56,8 @@ export async function openPostgresHistory(url: string, schema: string): Promise<
 
 /** Compares the history of the jobs of a BullMQ queue with docs/state-machine.md. Redis writes each entry together with the change that it is about. */
 export async function checkQueueHistory(url: string, queue = "events"): Promise<CheckedHistory> {
-  const client = new Redis(url, { maxRetriesPerRequest: null });
-  const entries = await client.xrange(`bull:${queue}:events`, "-", "+");
-  await client.quit();
+  const client = new Redis(url);
+  const entries = await client.xrange(`bull:${queue}:events`, "-", "+").finally(() => client.quit());
   const events = entries.map(([, fields]) => {
     const fieldOf = (name: string) => String(fields[fields.indexOf(name) + 1]);
     return { event: fieldOf("event"), jobId: fieldOf("jobId") };

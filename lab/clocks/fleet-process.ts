@@ -5,7 +5,14 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { createWorker, type EsimEvents, type Handlers, type Inbox, nodeHandler } from "@esim-webhooks/core";
+import {
+  createWorker,
+  type EsimEvents,
+  type Handlers,
+  type Inbox,
+  type InboxAdmin,
+  nodeHandler,
+} from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import type { EngineName } from "../engines.ts";
 import { sayAnswer } from "./answers.ts";
@@ -19,7 +26,7 @@ export interface ProcessTask {
   readonly name: string;
   readonly process: number;
   readonly secret: string;
-  /** In task of the secret: the file of the keys. */
+  /** In place of the secret: the file of the keys. */
   readonly keyFile?: string;
   readonly leaseMs: number;
   readonly journal: string;
@@ -33,19 +40,24 @@ const secret = task.keyFile === undefined ? task.secret : fileKeySource(task.key
 const retryMs = 1500;
 const timeoutMs = 30_000; // for a machine that does more at the same time
 const journal = openSync(task.journal, "a");
-const note = (word: string, id: string) => void writeSync(journal, `${task.process} ${word} ${id}\n`);
+const note = (...words: readonly string[]) =>
+  void writeSync(journal, `${[task.process, ...words].join(" ")}\n`);
 
-const handlers: Handlers<EsimEvents> = {
-  "*": async ({ id, type }) => {
-    note("start", id);
-    if (type === "esim.disabled" && isFirstTime(id)) {
-      note("fail", id);
-      throw new Error("the first attempt fails");
-    }
-    while (type === "esim.deleted" && !existsSync(task.release)) await pause(20);
-    note("end", id);
-  },
-};
+/** Handlers that note the state of the event's row when they start, if it has one. */
+function handlersOn(inbox?: Pick<InboxAdmin, "get">): Handlers<EsimEvents> {
+  return {
+    "*": async ({ id, type }, { source }) => {
+      const row = await inbox?.get({ source, id });
+      note("start", id, row?.state ?? "unknown");
+      if (type === "esim.disabled" && isFirstTime(id)) {
+        note("fail", id);
+        throw new Error("the first attempt fails");
+      }
+      while (type === "esim.deleted" && !existsSync(task.release)) await pause(20);
+      note("end", id);
+    },
+  };
+}
 
 /** Whether no process of the trial has asked for this event before. */
 function isFirstTime(id: string): boolean {
@@ -64,7 +76,7 @@ interface Program {
 
 function work(inbox: Inbox): Program {
   const options = { leaseMs, pollMs: 100, concurrency: 6, backoff: () => retryMs };
-  const worker = createWorker(inbox, handlers, options);
+  const worker = createWorker(inbox, handlersOn(inbox), options);
   void worker.run({ signal: new AbortController().signal });
   return { listener: nodeHandler(inbox, { secret }), inbox };
 }
@@ -87,7 +99,7 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     const { redisStore } = await import("@esim-webhooks/store-redis");
     const store = redisStore(at, { keyPrefix: `${name}:`, timeoutMs });
     await store.ready();
-    return { listener: nodeHandler(handlers, { secret, store, leaseMs }) };
+    return { listener: nodeHandler(handlersOn(), { secret, store, leaseMs }) };
   },
   async bullmq() {
     const { bullmqInbox, bullmqProcessor } = await import("@esim-webhooks/queue-bullmq");
@@ -102,7 +114,7 @@ const programs: Readonly<Record<EngineName, () => Promise<Program>>> = {
     await inbox.ready();
     const connection = { url: at, maxRetriesPerRequest: null };
     const limits = { lockDuration: leaseMs, stalledInterval: 1000, maxStalledCount: 1000, concurrency: 6 };
-    const worker = new Worker(name, bullmqProcessor(handlers), { connection, ...limits });
+    const worker = new Worker(name, bullmqProcessor(handlersOn(inbox)), { connection, ...limits });
     worker.on("error", () => {});
     await worker.waitUntilReady();
     return { listener: nodeHandler(inbox, { secret }) };

@@ -27,6 +27,7 @@ export async function startFleetProcess(
   return { ...started, url: `http://127.0.0.1:${await started.answer()}/` };
 }
 
+/** Starts a program of this folder. Its first answer says that it is ready. */
 export function startCommanded(file: string, environment: Readonly<Record<string, string>>): Commanded {
   const args = ["--conditions=@esim-webhooks/source", join(import.meta.dirname, file)];
   const { child, line, ended } = runCommand(process.execPath, args, environment, root, "pipe");
@@ -49,13 +50,15 @@ export interface Noted {
   readonly process: number;
   readonly word: "start" | "fail" | "end";
   readonly id: string;
+  /** The state of the row when the handler started. Empty for the other words; `unknown` where there is no row. */
+  readonly state: string;
 }
 
 /** Reads what the handlers of all processes have noted, in the order in which it happened. */
 export function readJournal(path: string): readonly Noted[] {
   const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
   return lines.map((line) => {
-    const [process, word, id = ""] = line.split(" ");
-    return { process: Number(process), word: word as Noted["word"], id };
+    const [process, word, id = "", state = ""] = line.split(" ");
+    return { process: Number(process), word: word as Noted["word"], id, state };
   });
 }

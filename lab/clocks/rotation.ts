@@ -155,9 +155,16 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     await expectCode("The first pass", ask(`reconcile ${since}`), "null");
     if (fault.isBefore) setClocks(fault);
     const emitted = [...(await emit(10))];
+    const missing = () => emitted.filter((id) => !handled().includes(id)).length;
+    const untilHandled = async () => {
+      for (const giveUpAt = performance.now() + patienceMs; missing() > 0 && performance.now() < giveUpAt; )
+        await pause(100);
+    };
     const rotation = ask("rotate");
+    rotation.catch(() => {}); // it ends with the process, also when the trial has failed before
     if (!fault.isBefore) {
-      while (!(await rotating.isOverlap())) await pause(20);
+      for (const giveUpAt = performance.now() + patienceMs; !(await rotating.isOverlap()); await pause(20))
+        if (performance.now() > giveUpAt) throw new Error("The rotation has not stored its new key.");
       setClocks(fault);
     }
     emitted.push(...(await emit(20)));
@@ -166,14 +173,13 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     await expectCode("The rotation", rotation, fault.refusal ?? "null");
     emitted.push(...(await emit(10)));
     await rotating.settled();
+    if (!fault.runsAgain) await untilHandled(); // the clocks are apart while they are set
     setClocks({});
     if (fault.refusal !== undefined) await expectCode("The second rotation", ask("rotate"), "null");
     await rotating.finish();
     await expectCode("The last pass", ask("reconcile"), "null");
 
-    const missing = () => emitted.filter((id) => !handled().includes(id)).length;
-    for (const giveUpAt = performance.now() + patienceMs; missing() > 0 && performance.now() < giveUpAt; )
-      await pause(100);
+    await untilHandled();
     if (missing() > 0) broken.push(`${missing()} events were not handled.`);
     const again = repeated(handled());
     if (again.length > 0 && !fault.runsAgain)

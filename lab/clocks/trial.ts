@@ -82,13 +82,13 @@ export async function tryFault(setup: Setup, fault: ClockFault, number: number):
   clocks.set(fault.from ?? {});
   clocks.approach(60_000);
   const [at, name] = [engine.at(folder), `trial_${number}`];
-  const place = { engine: engineName, at, name, secret, leaseMs, journal, release };
+  const task = { engine: engineName, at, name, secret, leaseMs, journal, release };
   const timeZone = fault.timeZone === undefined ? {} : { TZ: fault.timeZone };
   const fleet: FleetProcess[] = [];
   const closing: (() => unknown)[] = [];
   try {
     for (const [process, { environment }] of clocks.fleet.entries()) {
-      const started = await startFleetProcess({ ...place, process }, { ...environment, ...timeZone });
+      const started = await startFleetProcess({ ...task, process }, { ...environment, ...timeZone });
       closing.push(started.kill);
       fleet.push(started);
     }
@@ -128,7 +128,7 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   const promise = async (sentence: string, isKept: () => boolean | Promise<boolean>) => {
     if (!(await isSoon(isKept))) broken.push(sentence);
   };
-  const ended = (sentence: string, ending: Promise<unknown> | undefined) => {
+  const expectEnd = (sentence: string, ending: Promise<unknown> | undefined) => {
     const hasEnded = ending?.then(() => true) ?? true;
     return promise(sentence, () => Promise.race([hasEnded, pause(0, false)]));
   };
@@ -159,7 +159,7 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   const sentLate = sender.send(late);
   await pause(1.5 * leaseMs); // all leases would have ended without a renewal
   fleet[0]?.command("purge");
-  await ended("The purge has not ended.", fleet[0]?.answer());
+  await expectEnd("The purge has not ended.", fleet[0]?.answer());
   await fleet.at(-1)?.kill();
   const killed = fleet.length - 1;
   writeFileSync(release, "");
@@ -171,11 +171,11 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
 
   if (isSlow) await fleet[0]?.kill();
   if (!fault.stays) clocks.set({});
-  await ended("Not all deliveries were acknowledged.", Promise.all([sent, sentLate]));
+  await expectEnd("Not all deliveries were acknowledged.", Promise.all([sent, sentLate]));
   await untilDone([...stored, ...late], "after the clocks were right");
 
   const noted = readJournal(journal);
-  await ended("Not all redeliveries were acknowledged.", sender.send([...stored, ...late]));
+  await expectEnd("Not all redeliveries were acknowledged.", sender.send([...stored, ...late]));
   await pause(500);
   const repeated = starts().length - noted.filter(({ word }) => word === "start").length;
   if (repeated > 0 && !has(fault.forgets)) broken.push(`${repeated} redelivered events were handled again.`);
@@ -184,6 +184,10 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   const extra = unexplainedStarts(noted, [killed, ...(isSlow ? [0] : [])]);
   if (extra.length > 0 && !has(fault.runsAgain) && !has(fault.forgets))
     broken.push(`${extra.join(", ")} ran again though no lease had ended.`);
+  const afterDone = noted.filter(({ word, state }) => word === "start" && state === "done");
+  if (afterDone.length > 0 && !isSlow)
+    // a slow process may start a handler long after its lease
+    broken.push(`${afterDone.map(({ id }) => id).join(", ")} started though it was done.`);
   const wrong = [...sender.statuses.keys()].filter((status) => status >= 400 && status < 500);
   if (wrong.length > 0) broken.push(`Authentic deliveries were answered ${wrong.join(", ")}.`);
   return { broken, seen: summary(sender, extra.length, repeated) };

@@ -37,7 +37,9 @@ export function placeOf({ place }: Task): string {
 export function openWorked(task: Task): WorkedInbox {
   const { engine, timeoutMs } = task;
   const place = placeOf(task);
-  return engine === "sqlite" ? sqliteInbox({ path: place }) : postgresInbox({ url: place, timeoutMs });
+  return engine === "sqlite"
+    ? sqliteInbox({ path: place, timeoutMs })
+    : postgresInbox({ url: place, timeoutMs });
 }
 
 /** Opens the inbox for receivers and operators. */

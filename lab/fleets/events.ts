@@ -21,7 +21,7 @@ export function eventOf(id: string): {
   return { id, type, timestamp: new Date().toISOString().replace(/T.*/, "T00:00:00Z"), data };
 }
 
-/** What operators do, again and again. */
+/** The operations that operators repeat. */
 export const operations = ["pause", "resume", "redrive", "erase"] as const;
 export type Operation = (typeof operations)[number];
 

@@ -24,10 +24,10 @@ function failoverOf(pair: FailoverPair, random: Random) {
     async strike(fleet: Fleet): Promise<void> {
       await pause(random.between(4500, 6000)); // late: a lost event that is delivered again later would be stored again
       promotedAt = Date.now();
-      fleet.strike();
+      fleet.strike(2);
       await pair.promote();
       await pause(random.between(500, 1200));
-      fleet.strike();
+      fleet.strike(2);
       await pair.takeOver();
       diedAt = Date.now();
     },

@@ -15,8 +15,8 @@ export interface Fleet {
   faults(): number;
   /** How many times a worker was interrupted, so that its events may be handled again. */
   interruptions(): number;
-  /** Counts a fault of the server or the network, which interrupts both workers. */
-  strike(): void;
+  /** Counts a fault of the server or the network, which interrupts that many workers. */
+  strike(workers: 1 | 2): void;
   /** Kills a process of this role, and starts it again. */
   kill(role: Role): Promise<void>;
   /** Stops a process of this role for so long, and has it continue. */
@@ -85,9 +85,9 @@ export async function startFleet(
   return {
     faults: () => faults,
     interruptions: () => interruptions,
-    strike() {
+    strike(workers) {
       faults += 1;
-      interruptions += 2;
+      interruptions += workers;
     },
     async kill(role) {
       const member = struck(role);

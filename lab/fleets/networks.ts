@@ -39,7 +39,7 @@ async function strikeOne(segment: Segment, fleet: Fleet, random: Random): Promis
   const first = random.below(faults.length);
   for (const [n] of faults.entries()) {
     await pause(random.between(300, 900));
-    fleet.strike();
+    fleet.strike(1); // each segment has one worker
     await pause(faults[(first + n) % faults.length]?.());
     segment.heal();
   }

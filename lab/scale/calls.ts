@@ -12,44 +12,70 @@ export interface Call {
   readonly rounds: number;
   /** The least number of things that each call must answer. */
   readonly least: number;
-  /** Resolves to a call, which resolves to the number of things in its answer. */
-  prepare(table: Table, rows: number, round: number): Promise<() => Promise<number>>;
+  /** Resolves to a call, which resolves to the number of things in its answer, or to a function that counts them untimed. */
+  prepare(
+    table: Table,
+    rows: number,
+    round: number,
+  ): Promise<() => Promise<number | (() => Promise<number>)>>;
+}
+
+/** Makes one call. Resolves to its time in ms. Rejects if it answers less than it must. */
+export async function timeOnce(
+  { name, least, prepare }: Call,
+  table: Table,
+  rows: number,
+  round: number,
+): Promise<number> {
+  const run = await prepare(table, rows, round);
+  const startedAt = performance.now();
+  const answer = await run();
+  const ms = performance.now() - startedAt;
+  const found = typeof answer === "number" ? answer : await answer();
+  if (found < least) throw new Error(`${name} answered ${found}, and at least ${least} were expected.`);
+  return ms;
 }
 
 const batch = 100;
 const purged = 500; // as many as a worker purges at a time
-const purges = 25;
+const usualRounds = 25;
 const pageRows = 50;
 /** The done rows that the purge deletes. */
-export const expired: number = purged * (purges + 1);
+export const expired: number = purged * (usualRounds + 1);
 /** A subject has some 20 events; those that were handled inline have none. */
 const leastOfSubject = 5;
 const dayMs = 86_400_000;
 
-/** How many times as long as on the small table a call may take on the large one: docs/sizing.md says why some take longer. */
+/** How many times as long as on the small table a call may take on the large one. */
 const usualRatio = 1.5;
-/** These calls read an index of all rows, of which a larger table has less in memory. */
+/** These calls read an index of all rows: they may take that many times as long for each row. */
+const linearCalls: readonly string[] = ["list by subject, all pages", "erase of a subject's 20 events"];
+/** The limits of calls that were measured to take longer than the others on ten times the rows. */
 const slowerOn: Readonly<Record<string, Partial<Record<EngineName, number>>>> = {
-  "list by subject, all pages": { sqlite: 15, postgres: 15 },
-  "erase of a subject's 20 events": { sqlite: 15, postgres: 15 },
   [`take of ${batch}`]: { postgres: 2.5 },
   [`purge of ${purged}`]: { postgres: 4 },
 };
 
-export function mostRatio(engine: EngineName, call: string): number {
-  return slowerOn[call]?.[engine] ?? usualRatio;
+/** @param growth how many times the rows of the small table the large one has */
+export function mostRatio(engine: EngineName, call: string, growth: number): number {
+  return linearCalls.includes(call) ? usualRatio * growth : (slowerOn[call]?.[engine] ?? usualRatio);
 }
 
 function call(name: string, least: number, prepare: Call["prepare"]): Call {
-  return { name, least, rounds: purges, prepare };
+  return { name, least, rounds: usualRounds, prepare };
 }
 
 /** A subject that no other round has. */
 const subjectOf = (rows: number, round: number) => `subject_${(round * 7919 + 1) % subjectsOf(rows)}`;
 
-async function allPages(inbox: Inbox, filter: InboxFilter): Promise<number> {
+/** Counts the rows of all pages, or of as many as have `enough`. */
+async function allPages(
+  inbox: Inbox,
+  filter: InboxFilter,
+  enough = Number.POSITIVE_INFINITY,
+): Promise<number> {
   let found = 0;
-  for (let cursor: string | null | undefined; cursor !== null; ) {
+  for (let cursor: string | null | undefined; cursor !== null && found < enough; ) {
     const { rows, nextCursor } = await inbox.list(filter, {
       limit: pageRows,
       ...(cursor !== undefined && { cursor }),
@@ -93,8 +119,8 @@ export const calls: readonly Call[] = [
   call("list by subject, a page", 1, async ({ inbox }, rows, round) => {
     const subject = subjectOf(rows, round);
     return async () => {
-      const page = await inbox.list({ subject });
-      return page.rows.length + (page.nextCursor === null ? 0 : 1); // it searches so few events that all of its rows may follow
+      await inbox.list({ subject });
+      return () => allPages(inbox, { subject }, 1); // a page searches so few events that all rows may follow
     };
   }),
   call("list by type, a page", pageRows, async ({ inbox }) => {

@@ -89,13 +89,14 @@ function quickClock(speed: number) {
   };
 }
 
-/** A killed process holds up the next one until its lease ends. */
+/** A killed process holds up the next one until its lease ends. Rejects if it has not within 30 s. */
 async function untilFree<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
+  for (const giveUpAt = performance.now() + 30_000; ; ) {
     try {
       return await work();
     } catch (error) {
-      if ((error as { code?: unknown }).code !== "reconcile_in_use") throw error;
+      const isInUse = (error as { code?: unknown }).code === "reconcile_in_use";
+      if (!isInUse || performance.now() > giveUpAt) throw error;
       await pause(100);
     }
   }
