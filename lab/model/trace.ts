@@ -170,10 +170,13 @@ export function sqliteHistory(): string {
     'state', ${row}.state, 'fence', ${row}.fence, 'attempts', ${row}.attempts, 'tries', ${row}.tries, 'lane', ${row}.lane,
     'body', json(iif(${row}.body is null, 'false', 'true')), 'suspect', json(iif(${row}.suspect, 'true', 'false')),
     'erased', json(iif(${row}.erased_at is null, 'false', 'true')), 'held', json(iif(${row}.held, 'true', 'false')))`;
+  // not known once it has an end: a resume ends a pause, and lets its events go afterwards
+  const paused = (row: string) =>
+    `coalesce((select iif(until is null, 1, -1) from esim_webhooks_pause where type = ${row}.type), 0)`;
   const trigger = (operation: string, before: string, after: string, row: string) => `
     create trigger note_${operation} after ${operation} on esim_webhooks_event begin
       insert into history (source, id, before, after, paused)
-      values (${row}.source, ${row}.id, ${before}, ${after}, exists (select 1 from esim_webhooks_pause where type = ${row}.type));
+      values (${row}.source, ${row}.id, ${before}, ${after}, ${paused(row)});
     end;`;
   return `
     create table history (number integer primary key, source text, id text, before text, after text, paused integer);
@@ -193,7 +196,7 @@ export function sqliteHistoryIn(database: DatabaseSync): readonly RowChange[] {
     id: String(id),
     before: snapshot(before),
     after: snapshot(after),
-    isPaused: paused === 1,
+    ...(paused !== -1 && { isPaused: paused === 1 }),
   }));
 }
 
