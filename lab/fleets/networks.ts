@@ -79,7 +79,7 @@ const listened = (segments: readonly Segment[]) => [
 const prefixesOf = (segments: readonly Segment[]) =>
   segments.map(({ prefix, serverAddress }) => [...prefix, "env", `SERVER_ADDRESS=${serverAddress}`]);
 
-/** Redis in its namespace: without a password it answers only on loopback unless it is told otherwise. */
+/** Redis in its namespace: without a password it answers only on loopback, unless its protected mode is off. */
 const redisOn = (segments: readonly Segment[]) =>
   privateRedis("--protected-mode", "no", "--bind", ...listened(segments));
 

@@ -14,7 +14,7 @@ interface Counted {
 
 /** The scenario of several processes that write. */
 export const concurrentKeyWrites: ProcessScenario = [
-  "loses no write, and accepts one of the concurrent writes, when four processes write at the same time, and a process that closes them ends by itself",
+  "loses no write when four processes write at the same time, accepts one of their concurrent writes, and keeps no process running that has closed them",
   async (start) => {
     const processes = await Promise.all([start(), start(), start(), start()]);
     const counted = newName();

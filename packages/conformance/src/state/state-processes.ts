@@ -10,7 +10,7 @@ export const stateScript: URL = new URL(`./state-process${extname(import.meta.ur
 
 /** The scenario of child processes that write. */
 export const concurrentStateWrites: ProcessScenario = [
-  "loses no count, and accepts one of the concurrent writes, when four processes write at the same time, and a process that closes it twice ends by itself",
+  "loses no count when four processes write at the same time, accepts one of their concurrent writes, and keeps no process running that has closed it twice",
   async (start) => {
     const processes = await Promise.all([start(), start(), start(), start()]);
     const counted = newName();
