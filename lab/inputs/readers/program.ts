@@ -223,6 +223,7 @@ const captured = reader({
   },
   parts: ["<request>"],
   throws: ["invalid_usage"],
+  mostCpuMs: 500, // a file, read as an import reads a dump
   prepare: ([text = ""]) => Buffer.from(text, "latin1"),
   call: readCaptured,
   check({ bodies, headers }) {
