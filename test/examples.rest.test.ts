@@ -708,8 +708,11 @@ describe("examples/fastify-postgres", () => {
     await locking.connect();
     await locking.query("begin; lock table orders");
     const inUse = [server.deliver(faulted()), ...[1, 2, 3].map(() => server.get("/orders"))];
-    await expect.poll(() => queryAt(postgres.url, lockedOut)).toHaveLength(inUse.length);
-    await postgres.kill();
+    try {
+      await expect.poll(() => queryAt(postgres.url, lockedOut)).toHaveLength(inUse.length);
+    } finally {
+      await postgres.kill(); // also ends the lock, for which the server could not end
+    }
     await postgres.start();
     const [answer] = await Promise.all(inUse);
     expect(answer).toMatchObject([expect.toSatisfy((status) => status >= 500), {}]);

@@ -89,7 +89,10 @@ export const postgresPair: StartPair = async ({ isSynchronous = false } = {}) =>
       await onlyRead();
       await untilReplayed();
     },
-    promote,
+    async promote() {
+      await untilReplayed();
+      await promote();
+    },
     async lead() {
       await onlyRead();
       await endTransactions();

@@ -172,6 +172,7 @@ it("on postgres, an erasure ends although a handler holds what latestOnly rememb
     return rows.length > 0;
   };
   const [holds, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  onTestFinished(() => go.resolve());
   const handler = latestOnly("postgres", at, async ({ id }, { tx }) => {
     await writeEffect("postgres", at, tx, id);
     if (id === "first") return;

@@ -146,6 +146,7 @@ it("discards the result of a handler that runs meanwhile, for each of its outcom
     }),
     { concurrency: 3 },
   );
+  opened.push({ close: () => go.resolve() });
   await openInbox({ jobOptions: { attempts: 5, backoff: 1 } }).put(
     ["0", "1", "2"].map((id) => about("esim_1", id)),
   );

@@ -21,16 +21,16 @@ beforeEach(() => {
   queue = openQueue();
 });
 
-/** Runs a worker of the inbox, until `stop` is called. */
+/** Runs a worker of the inbox, until the test ends or `stop` is called. */
 function run(handlers: Handlers<EsimEvents>, options: QueueWorkerOptions = {}): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const running = inbox.createWorker(handlers, options).run({ signal: stopping.signal });
-  return {
-    stop() {
-      stopping.abort();
-      return running;
-    },
+  const stop = () => {
+    stopping.abort();
+    return running;
   };
+  opened.push({ close: stop });
+  return { stop };
 }
 
 it("aborts a handler's signal when its job's lock was lost", async () => {

@@ -192,8 +192,11 @@ describe("limits", () => {
       expect((await processor.process(faulted("msg_1"))).code).not.toBe("processed");
       return proxy.held();
     };
-    await expect.poll(held).toBeGreaterThan(0); // not if a second was too short for the claim
-    blocker.release(true); // the query ends, and the proxy still holds the request
+    try {
+      await expect.poll(held).toBeGreaterThan(0); // not if a second was too short for the claim
+    } finally {
+      blocker.release(true); // the query ends, and the proxy still holds the request
+    }
     await expect
       .poll(() => Promise.resolve(store.claim(key("msg_2"), 60_000)).catch(() => undefined))
       .toMatchObject({ status: "claimed" });

@@ -39,11 +39,12 @@ beforeEach(async () => {
   const inbox = postgresInbox({ pool });
   await inbox.migrate();
   await inbox.put([entry("msg_1")]);
-  return async () => {
+  // the first to be registered is the last to run: the transactions of `begin` have ended by then
+  onTestFinished(async () => {
     await pool.end();
     await admin.query(`drop database ${name} with (force)`);
     await admin.end();
-  };
+  });
 });
 
 function openPool(max: number, options: pg.PoolConfig = {}): pg.Pool {
@@ -73,6 +74,7 @@ async function begin(text: string): Promise<pg.Client> {
 
 const inUse = "select from esim_webhooks.event limit 1";
 const sees = "set transaction isolation level repeatable read; select 1";
+const here = "database = (select oid from pg_database where datname = current_database())";
 const applied = () => query("select number from esim_webhooks.migration order by number");
 const all = later.map((_, index) => ({ number: index + 1 }));
 const built = later
@@ -85,7 +87,9 @@ const validity = () =>
     where indexrelid::regclass::text in (${built.map(({ name }) => `'${name}'`).join()}) order by indexrelid::regclass::text collate "C"`,
   );
 const phases = async () =>
-  (await query("select phase from pg_stat_progress_create_index")).map(({ phase }) => phase);
+  (await query("select phase from pg_stat_progress_create_index where datname = current_database()")).map(
+    ({ phase }) => phase,
+  );
 
 describe("migrate() of a schema in use", () => {
   it("runs the later migrations once, in five processes concurrently, and keeps the events", async () => {
@@ -103,7 +107,8 @@ describe("migrate() of a schema in use", () => {
   it("lets others use a table for which it waits, and goes on once it has its lock", async () => {
     const reader = await begin(inUse);
     const migrated = upgrade();
-    const waits = () => query("select from pg_locks where mode = 'AccessExclusiveLock' and not granted");
+    const waits = () =>
+      query(`select from pg_locks where mode = 'AccessExclusiveLock' and not granted and ${here}`);
     for (let tries = 0; tries < 2; tries += 1) {
       await expect.poll(waits).not.toEqual([]);
       await expect.poll(waits).toEqual([]); // it has given up
@@ -134,7 +139,7 @@ describe("migrate() of a schema in use", () => {
     const migrated = upgrade();
     const waits = () =>
       query(
-        "select from pg_locks where mode = 'ShareUpdateExclusiveLock' and not granted and waitstart < now() - interval '1.5 s'",
+        `select from pg_locks where mode = 'ShareUpdateExclusiveLock' and not granted and waitstart < now() - interval '1.5 s' and ${here}`,
       );
     await expect.poll(waits).not.toEqual([]); // longer than deadlock_timeout, after which the server stops an autovacuum
     await vacuum.query("commit");
@@ -161,7 +166,7 @@ describe("an index that migrate() builds", () => {
     const waits = upgrade();
     const claims = () =>
       query(
-        "select from pg_stat_activity where query like '%update%set claimed_until = clock%' and pid <> pg_backend_pid()",
+        "select from pg_stat_activity where query like '%update%set claimed_until = clock%' and pid <> pg_backend_pid() and datname = current_database()",
       );
     await expect.poll(claims).not.toEqual([]);
     expect(await phases()).toHaveLength(1);
@@ -186,7 +191,7 @@ describe("an index that migrate() builds", () => {
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
     const waits = () =>
       query(
-        "select from pg_stat_activity where state = 'active' and query_start < now() - interval '1 s' and query like 'create index%'",
+        "select from pg_stat_activity where state = 'active' and query_start < now() - interval '1 s' and query like 'create index%' and datname = current_database()",
       );
     await expect.poll(waits).not.toEqual([]);
     await older.query("commit");

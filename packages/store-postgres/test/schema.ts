@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { WebhookEvent } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Kysely, PostgresDialect, sql } from "kysely";
@@ -45,7 +46,13 @@ export async function createSchema(url: string = postgresUrl): Promise<TestSchem
     },
     async drop() {
       const [own, ...others] = pools;
-      await Promise.all(others.map((made) => made.ended || made.end())); // a query that still ran could deadlock with the drop
+      // a query that still ran could deadlock with the drop
+      const closed = Promise.all(others.map((made) => made.ended || made.end())).then(() => true);
+      if (!(await Promise.race([closed, pause(30_000, false, { ref: false })])))
+        await sql`select pg_terminate_backend(pid, 5000) from pg_stat_activity
+          where application_name = ${schema} and xact_start is not null and pid <> pg_backend_pid()`.execute(
+          db,
+        ); // left by a test that failed
       await sql`drop schema ${sql.id(schema)} cascade`.execute(db);
       await own?.end();
     },

@@ -226,10 +226,10 @@ describe("context.tx", () => {
     );
     const working = processor.process(faulted("msg_1"));
     await started.promise;
-    for (let i = 0; i < 20; i++) {
-      expect((await processor.process(faulted("msg_1"))).code).toBe("busy");
-    }
+    const codes: string[] = [];
+    for (let i = 0; i < 20; i++) codes.push((await processor.process(faulted("msg_1"))).code);
     finish.resolve();
+    expect(codes).toEqual(Array(20).fill("busy"));
     expect(await working).toEqual({ code: "processed" });
   });
 
