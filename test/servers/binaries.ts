@@ -49,13 +49,15 @@ export function program(
 
 let listsAreFresh = false;
 
+/** Waits for other processes that install with apt-get, which would refuse it. */
 function installWithApt(debianPackage: string): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  const apt = ["/tmp/esim-webhooks-apt.lock", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"];
   process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);
-  if (!listsAreFresh) spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
+  if (!listsAreFresh) spawnSync("flock", [...apt, "update"], { env, stdio: "ignore" });
   listsAreFresh = true;
   // if it fails, `program` throws an error that says what to install
-  spawnSync("apt-get", ["install", "-y", "-qq", "--no-install-recommends", debianPackage], {
+  spawnSync("flock", [...apt, "install", "-y", "--no-install-recommends", debianPackage], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
