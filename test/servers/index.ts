@@ -13,19 +13,19 @@ export { privateFailover, privateReplica } from "./redis-sentinel.ts";
 
 /** Starts a Redis for one test, which may stop and kill it: in Docker, else from an installed program. */
 export async function startRedis(): Promise<TestServer> {
-  return (await redisContainer()) ?? privateRedis();
+  return (await redisContainer("no")) ?? privateRedis();
 }
 
 /** The same, of a version that has WAITAOF (7.2). Undefined without Docker, if no such server is installed. */
 export async function startRedisWithWaitAof(): Promise<TestServer | undefined> {
-  return (await redisContainer()) ?? privateRedisWithWaitAof();
+  return (await redisContainer("everysec")) ?? privateRedisWithWaitAof();
 }
 
-function redisContainer(): Promise<TestServer | undefined> {
+function redisContainer(appendfsync: string): Promise<TestServer | undefined> {
   return startContainer({
     image: "redis:7-alpine",
     port: 6379,
-    command: ["redis-server", "--appendonly", "yes"],
+    command: ["redis-server", "--appendonly", "yes", "--appendfsync", appendfsync],
     environment: {},
     url: (port) => `redis://127.0.0.1:${port}`,
     probe: probeRedis,

@@ -21,7 +21,8 @@ export async function privateRedisAt(port: number, ...args: readonly string[]): 
 export async function privateRedisWithWaitAof(): Promise<TestServer | undefined> {
   const paths = ["redis-server", "valkey-server"].map(find).filter((path) => path !== undefined);
   const path = paths.find(hasWaitAof);
-  return path === undefined ? undefined : keepRedis({ path, way: `a private ${path}` }, await freePort(), []);
+  if (path === undefined) return undefined;
+  return keepRedis({ path, way: `a private ${path}` }, await freePort(), ["--appendfsync", "everysec"]);
 }
 
 function hasWaitAof(path: string): boolean {
@@ -37,7 +38,8 @@ async function keepRedis(
 ): Promise<TestServer> {
   const folder = await serverFolder("redis");
   const url = `redis://127.0.0.1:${port}`;
-  const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""];
+  // written before each answer; with everysec, a write waits while the file is synced, and a SIGKILL then loses it
+  const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "no", "--save", ""];
   const [command = path, ...before] = [...runner, path];
   return keepServer(way, folder, {
     command,

@@ -432,6 +432,7 @@ describe("an operator", () => {
     await page.keyboard.press("Enter");
     await focused(page, "h1");
     await link(page, "Dead 500").waitFor();
+    await page.locator("[data-row]").nth(1).waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("k");
@@ -453,6 +454,7 @@ describe("an operator", () => {
     await tabTo(page, "button", "Since yesterday");
     await page.keyboard.press("Enter");
     await link(page, "Dead 270").waitFor();
+    await button(page, "Retry all…").and(page.locator(":enabled")).waitFor();
     await tabTo(page, "button", "Retry all…", "Shift+Tab");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Retry 270 events?" }).waitFor();
@@ -840,8 +842,7 @@ describe("an operator", () => {
     const { page } = await visit(await serve(inbox));
     await link(page, "Error: no such SIM").click();
     const ids = page.locator("td.col-id");
-    await link(page, "Dead 1").waitFor();
-    expect(await ids.allTextContents()).toEqual(["msg_2"]);
+    await expect.poll(() => ids.allTextContents()).toEqual(["msg_2"]);
     await button(page, "Remove the cause").click();
     await ids.nth(1).waitFor();
     expect(new URL(page.url()).hash).toBe("#/events?state=dead");
@@ -886,6 +887,8 @@ describe("an operator", () => {
     expect(await rows.first().textContent()).toContain("msg_2");
     const live = page.getByRole("switch", { name: "Live updates" });
     await live.click();
+    await page.locator("[role=switch][aria-checked=false]").waitFor();
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); // a poll may be due in this frame
     let calls = 0;
     page.on("request", () => (calls += 1));
     await inbox.put([entry({ id: "msg_3" })]);

@@ -563,6 +563,7 @@ describe("a server that may lose events", () => {
   });
 
   it("is reported when it writes no append-only file, and when its appendfsync is everysec", async () => {
+    await redis.admin.config("SET", "appendfsync", "everysec");
     const everysec = lineLogger();
     await openInbox({ logger: everysec.logger }).ready();
     expect(everysec.lines).toEqual([expect.stringMatching(/last second.*can be lost.*waitAof/)]);

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,6 +7,7 @@ import { memoryStore, nodeHandler, type WebhookEvent } from "@esim-webhooks/core
 import { newSecret, sampleData } from "@esim-webhooks/core/testing";
 import type { SandboxOptions } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../../test/servers/kept-server.ts";
 import { type Service, startReceiver, startService } from "../api/service.ts";
 import { cli, cliProcess, folder, jsonLines, secret, start } from "../cli.ts";
 
@@ -49,7 +51,7 @@ async function startLocal(handler: (event: WebhookEvent) => void = () => {}, por
 
 async function serveOn(listener: RequestListener, port: number): Promise<{ server: Server; port: number }> {
   const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  await once(server.listen(port, "127.0.0.1"), "listening");
   return { server, port: (server.address() as AddressInfo).port };
 }
 
@@ -110,8 +112,7 @@ const typesOf = (events: readonly WebhookEvent[]) => events.map(({ type }) => ty
 
 /** A URL of this machine at which nothing listens. */
 async function nowhere(): Promise<{ readonly url: string; readonly port: number }> {
-  const { server, port } = await serveOn(() => {}, 0);
-  await closed(server);
+  const port = await freePort();
   return { url: `http://127.0.0.1:${port}/webhooks`, port };
 }
 

@@ -31,7 +31,6 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   const cursor = query.get("cursor") ?? undefined;
   const input = { filter, ...(cursor !== undefined && { cursor }) };
   const loaded = useCall("list", input, 5000);
-  const isOfFilter = loaded.key === JSON.stringify(["list", input]);
   const { state: _, ...rest } = filter;
   const isOnlyState = Object.keys(rest).length === 0;
   const countsKey = `counts ${JSON.stringify(rest)}`;
@@ -41,7 +40,8 @@ export function EventsView({ session, query, gauges }: ViewProps) {
   const ofFilter = counted.key === countsKey ? counted.data : undefined;
   const counts = isOnlyState ? gauges.data && { ...ofFilter, ...gaugeCounts(gauges.data) } : ofFilter;
   const count = filter.state === undefined ? undefined : counts?.[filter.state];
-  const { rows, newCount, show } = useHeld(loaded);
+  const { rows, key, newCount, show } = useHeld(loaded);
+  const isOfFilter = key === JSON.stringify(["list", input]);
   const { state } = filter;
   const isChangeable = state === "dead" || state === "unhandled" || state === "ready";
   const canChange = session.role === "operator" && isChangeable;
@@ -112,6 +112,8 @@ const nameOf = ({ source, id }: EventRow) => `${id} ${source}`;
 /** Rows as they were first read, each brought up to date in its place: a list does not move under its reader. */
 export function useHeld({ data, key, actions: seen }: Loaded<EventPage>): {
   readonly rows: readonly HeldRow[] | undefined;
+  /** Of the list that the rows are from. */
+  readonly key: string | undefined;
   readonly newCount: number;
   readonly show: () => void;
 } {
@@ -128,7 +130,7 @@ export function useHeld({ data, key, actions: seen }: Loaded<EventPage>): {
   const shown = new Set(held.value?.rows.map(nameOf));
   const isSameList = held.value !== undefined && held.value.key === key;
   const newCount = isSameList ? (data?.rows.filter((row) => !shown.has(nameOf(row))).length ?? 0) : 0;
-  return { rows: held.value?.rows, newCount, show };
+  return { rows: held.value?.rows, key: held.value?.key, newCount, show };
 }
 
 function updated(rows: readonly HeldRow[], { rows: latest, nextCursor }: EventPage): HeldRow[] {
