@@ -38,7 +38,6 @@ const envelope = reader({
       throw new Error(`${kind} with a wrong type`);
     if (kind === "invalid") checkSecrecy(JSON.stringify(parsed.issues), "the issues");
     if (kind !== "invalid" && parsed.event.type !== type) throw new Error("the event has another type");
-    if (parsed.event !== null) JSON.stringify(parsed.event); // every store and queue writes it
   },
 });
 
