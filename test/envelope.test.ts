@@ -2,6 +2,7 @@ import {
   createProcessor,
   createReceiver,
   createWorker,
+  esimCatalog,
   type InboxEntry,
   sign,
   type Target,
@@ -86,7 +87,9 @@ describe("an envelope, by whichever way it comes", () => {
     };
     await received(producer, envelope);
     const [carried] = queue.map((entry) => decodeEntry(JSON.parse(JSON.stringify(encodeEntry(entry)))));
-    await createProcessor(handlers).process(carried?.event as WebhookEvent);
+    await createProcessor(handlers).process(
+      esimCatalog.parse(id, carried?.body ?? Buffer.of()).event as WebhookEvent,
+    );
 
     expect(runs).toEqual(Array(5).fill({ id, ...good, extra }));
   });

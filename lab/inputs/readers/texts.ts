@@ -107,9 +107,9 @@ const entry = reader({
   grammar: {
     ...baseGrammar,
     encoded: [
-      `{"source":"a","id":"msg_7","type":"<type>","event":{"id":"msg_7","type":"<type>","timestamp":"<time>","data":<fields>},"body":"${base64('{"type":"x"}')}","receivedAt":"2026-11-20T10:00:00.000Z"}`,
-      '{"source":"<word>","id":"<id>","type":null,"event":null,"body":"","receivedAt":"2026-11-20T10:00:00.000Z","replay":{"run":"a","rebuilt":true,"delivery":{<members>}}}',
-      '{"source":<json>,"id":<json>,"type":<json>,"event":<event>,"body":<json>,"receivedAt":<json>}',
+      `{"source":"a","id":"msg_7","type":"<type>","body":"${base64('{"type":"x"}')}","receivedAt":"2026-11-20T10:00:00.000Z"}`,
+      '{"source":"<word>","id":"<id>","type":null,"body":"","receivedAt":"2026-11-20T10:00:00.000Z","replay":{"run":"a","rebuilt":true,"delivery":{<members>}}}',
+      '{"source":<json>,"id":<json>,"type":<json>,"body":<json>,"receivedAt":<json>}',
       "<json>",
     ],
   },

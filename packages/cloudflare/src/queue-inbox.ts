@@ -26,7 +26,7 @@ export function queueInbox(queue: QueueProducer): Pick<InboxWriter, "put"> {
   }
   return {
     async put(entries) {
-      const messages = entries.map((entry) => encodeEntry({ ...entry, event: null })); // the body has the event
+      const messages = entries.map(encodeEntry);
       for (const message of messages) checkLength(message);
       await Promise.all(messages.map((message) => queue.send(message, { contentType: "json" })));
       return entries.map(() => "stored");

@@ -67,7 +67,7 @@ export function createWriter({
       source: entry.source,
       deliveredAtMs: entry.replay === undefined ? entry.receivedAt.getTime() : Number.NEGATIVE_INFINITY,
       name: entry.type || "(no type)",
-      data: encodeEntry({ ...entry, event: null }), // the event is in the body
+      data: encodeEntry(entry),
       options: { ...jobOptions, jobId: newJobId(entry), deduplication },
     };
   }

@@ -577,7 +577,7 @@ describe("with BullMQ's", () => {
       name: "report",
       queueName: "reports",
       children: ["msg_1", "msg_2"].map((id) => {
-        const data = encodeEntry({ ...entryOf(id), event: null });
+        const data = encodeEntry(entryOf(id));
         return { name: "esim.enabled", queueName: "events", data };
       }),
     });

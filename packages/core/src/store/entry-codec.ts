@@ -1,8 +1,7 @@
 import { WebhookError } from "../base/errors.ts";
-import type { WebhookEvent } from "../event/event.ts";
 import { checkEntry, type InboxEntry, type Replay } from "./inbox-entry.ts";
 
-/** An entry as plain JSON, for queues that carry JSON. */
+/** An entry as plain JSON, for queues that carry JSON. It has the body, not the event: JSON that is nested deeply can be parsed, but not written again. */
 export interface EncodedEntry {
   /** The name of the endpoint that received it. */
   readonly source: string;
@@ -10,8 +9,6 @@ export interface EncodedEntry {
   readonly id: string;
   /** Null if the body is not an envelope. */
   readonly type: string | null;
-  /** The parsed body. Null if it is not an envelope, or does not match its schema. */
-  readonly event: WebhookEvent | null;
   /** The raw body, in base64. */
   readonly body: string;
   /** An ISO 8601 time in UTC, such as `2026-01-31T12:00:00.000Z`. */
@@ -25,17 +22,16 @@ export interface EncodedEntry {
 }
 
 /**
- * Encodes an entry as plain JSON. `decodeEntry` restores it, with every byte of its body. Throws `invalid_input` for an entry
- * that `decodeEntry` would refuse.
+ * Encodes an entry as plain JSON. `decodeEntry` restores it, with every byte of its body and without its event. Throws `invalid_input`
+ * for an entry that `decodeEntry` would refuse.
  */
 export function encodeEntry(entry: InboxEntry): EncodedEntry {
-  checkCodable(entry);
-  const { source, id, type, event, body, receivedAt, replay, key, trace } = entry;
+  checkEntry(entry);
+  const { source, id, type, body, receivedAt, replay, key, trace } = entry;
   return {
     source,
     id,
     type,
-    event,
     body: Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("base64"),
     receivedAt: receivedAt.toISOString(),
     ...(replay && { replay }),
@@ -44,46 +40,22 @@ export function encodeEntry(entry: InboxEntry): EncodedEntry {
   };
 }
 
-/** Restores an entry that `encodeEntry` encoded. Throws `invalid_input` for anything else. */
+/** Restores an entry that `encodeEntry` encoded. Its event is null: parse the body with a catalog. Throws `invalid_input` for anything else. */
 export function decodeEntry(json: unknown): InboxEntry {
-  const { source, id, type, event, body, receivedAt, replay, key, trace } = fieldsOf(json, "The value");
+  const { source, id, type, body, receivedAt, replay, key, trace } = fieldsOf(json, "The value");
   const entry: InboxEntry = {
     source: isText(source) ? source : refuse("source", "a string"),
     id: isText(id) ? id : refuse("id", "a string"),
     type: isText(type) || type === null ? type : refuse("type", "a string or null"),
-    event: event === null ? null : readEvent(event),
+    event: null,
     body: readBody(body),
     receivedAt: readTime(receivedAt),
     ...(replay !== undefined && { replay: readReplay(replay) }),
     ...(key !== undefined && { key: isText(key) ? key : refuse("key", "a string") }),
     ...(trace !== undefined && { trace: isText(trace) ? trace : refuse("trace", "a string") }),
   };
-  checkCodable(entry);
-  return entry;
-}
-
-/** Throws `invalid_input` as `checkEntry` does, and for an entry whose event has another id, as it then belongs to another entry. */
-function checkCodable(entry: InboxEntry): void {
   checkEntry(entry);
-  if (entry.event === null || entry.event.id === entry.id) return;
-  throw new WebhookError(
-    "invalid_input",
-    "The event of an entry has another id than the entry.",
-    "Pass entries as a receiver makes them.",
-  );
-}
-
-function readEvent(value: unknown): WebhookEvent {
-  const { id, type, timestamp, data, extra } = fieldsOf(value, "Its event");
-  if (!isText(id) || !isText(type) || !isText(timestamp))
-    return refuse("event", "null, or an object with id, type, timestamp and data");
-  return {
-    id,
-    type,
-    timestamp,
-    data,
-    ...(extra !== undefined && { extra: fieldsOf(extra, "Its event.extra") }),
-  };
+  return entry;
 }
 
 function readBody(value: unknown): Uint8Array {
