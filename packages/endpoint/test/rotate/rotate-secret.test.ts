@@ -353,7 +353,7 @@ describe("a call that fails", () => {
     ["connection_lost", same],
     ["timed_out", same],
     ["unexpected_answer", same],
-  ] as const)("with %s is said, and the next run %s", async (code, next) => {
+  ] as const)("with %s ends the run, and the next run %s", async (code, next) => {
     const service = memoryService();
     const { clock, keys } = service;
     let made: string | undefined;
@@ -383,7 +383,7 @@ describe("a call that fails", () => {
   });
 
   it.each(["list", "rotateSecret"])(
-    "by itself, without the service, is the error of the run: %s",
+    "with an error that is not of the client rejects with that error: %s",
     async (name) => {
       const service = memoryService();
       const error = new TypeError("not a client");
@@ -396,7 +396,7 @@ describe("a call that fails", () => {
     },
   );
 
-  it("without the name of the call is said without it", async () => {
+  it("with an error that names no operation is reported without one", async () => {
     const service = memoryService();
     const rotateSecret = () => Promise.reject(failure("unauthorized", { where: undefined }));
     await expect(service.rotate({}, service.withCalls({ rotateSecret }))).rejects.toMatchObject({
@@ -667,7 +667,7 @@ describe("deliveries with the new key", () => {
 });
 
 describe("an endpoint that was deleted", () => {
-  it.each([
+  it.each<[string, { readonly overlapMs?: number }]>([
     ["call", {}],
     ["form", {}],
     ["stored", {}],
