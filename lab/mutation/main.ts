@@ -13,7 +13,7 @@ const least: Readonly<Record<string, number>> = {
   "core/receive": 85,
   "client/http": 85,
   "import/record": 85,
-  "endpoint/rotate": 80,
+  "endpoint/rotate": 85,
   "endpoint/reconcile": 65,
 };
 

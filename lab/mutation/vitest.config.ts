@@ -30,7 +30,7 @@ const tests = {
     `${dumps}/replay/replay-records.test.ts`,
     `${dumps}/dump/har.test.ts`,
   ],
-  "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/rotate/rotate-secret.rest.test.ts`],
+  "endpoint/rotate": [`${endpoint}/rotate`, `${endpoint}/change`],
   "endpoint/reconcile": [
     "",
     "/reconcile.rest.test.ts",

@@ -87,7 +87,8 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
   const post = () => answerOf(url, clock.now, signal);
   const answers = await Promise.all(Array.from({ length: posts }, post));
   signal.throwIfAborted();
-  const refused = answers.filter((answer) => answer?.status === 401).length;
+  const answered = answers.filter((answer) => answer !== undefined);
+  const refused = answered.filter(({ status }) => status === 401).length;
   if (refused > 0) {
     throw notReady(
       `${refused} of ${posts} deliveries with an unknown signature were answered 401: a receiver does not read this key store, or its clock is more than 10 minutes ahead.`,
@@ -95,8 +96,8 @@ export async function checkReceivers(url: string, { clock, signal, logger }: Che
       "checkReceivers",
     );
   }
-  const holding = answers.filter((answer) => answer?.holdsOff);
-  const skewMs = Math.max(0, ...holding.map((answer) => Math.abs(answer?.aheadMs ?? 0) || 0));
+  const holding = answered.filter(({ holdsOff }) => holdsOff);
+  const skewMs = Math.max(0, ...holding.map(({ aheadMs }) => Math.abs(aheadMs) || 0));
   if (skewMs > mostSkewMs) {
     throw notReady(
       `The clocks of a receiver and of this machine are ${Math.round(skewMs / 1000)} s apart: keys would end too early, or begin too late.`,
@@ -149,7 +150,7 @@ function requestOf(url: string): {
 
 function isRotating(text: string): boolean {
   try {
-    return (JSON.parse(text) as { readonly code?: unknown } | null)?.code === "rotating";
+    return (JSON.parse(text) as { readonly code?: unknown }).code === "rotating";
   } catch {
     return false; // not the answer of a receiver
   }

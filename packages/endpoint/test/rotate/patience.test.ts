@@ -4,19 +4,8 @@ import { silentLogger } from "@esim-webhooks/core/internal";
 import { rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
-import { memoryKeys } from "../ensure/service.ts";
-import { type Rotating, rotating } from "./rotating.ts";
-
-/** A clock on which only waits take time, and none takes any of the machine's. */
-function skippingClock() {
-  let nowMs = Date.now();
-  return {
-    now: () => nowMs,
-    async wait(ms: number) {
-      nowMs += ms;
-    },
-  };
-}
+import { memoryKeys, secretsOf } from "../ensure/service.ts";
+import { type MemoryService, memoryService } from "./memory-service.ts";
 
 /** The lines of one level, each with when it was logged. */
 function linesOf(level: "info" | "warn", clock: { now(): number }) {
@@ -26,8 +15,11 @@ function linesOf(level: "info" | "warn", clock: { now(): number }) {
 }
 
 /** The API, with another `rotateSecret`. */
-function calling({ api }: Rotating, rotateSecret: ApiClient["webhooks"]["rotateSecret"]): ApiClient {
-  return { ...api, webhooks: { ...api.webhooks, rotateSecret } };
+function calling(
+  { withCalls }: MemoryService,
+  rotateSecret: ApiClient["webhooks"]["rotateSecret"],
+): ApiClient {
+  return withCalls({ rotateSecret });
 }
 
 /** The error of a client that was answered 409 with `Retry-After` at each attempt. */
@@ -38,12 +30,12 @@ const inFlight = (idempotencyKey: string | undefined) =>
     idempotencyKey,
   });
 
-describe.concurrent("while the new key cannot be stored", () => {
+describe("while the new key cannot be stored", () => {
   it.each(["rejects", "answers that another program has written"])(
     "a warning about every 30 seconds says why, that receivers answer 503, and what to fix: the key store %s",
     async (how) => {
-      await using world = await rotating();
-      const clock = skippingClock();
+      const world = memoryService();
+      const { clock } = world;
       const { lines, logger } = linesOf("warn", clock);
       const startMs = clock.now();
       const keys: KeyStore = {
@@ -72,8 +64,8 @@ describe.concurrent("while the new key cannot be stored", () => {
   );
 
   it("a write that another program outran once is no warning", async () => {
-    await using world = await rotating();
-    const clock = skippingClock();
+    const world = memoryService();
+    const { clock } = world;
     const { lines, logger } = linesOf("warn", clock);
     let refusals = 1;
     const keys: KeyStore = {
@@ -86,12 +78,101 @@ describe.concurrent("while the new key cannot be stored", () => {
     await rotateSecret(world.api, world.endpoint, keys, { clock, logger, checkReceivers: false });
     expect(lines).toEqual([]);
   });
+
+  it("keeps trying for minutes to store the new secret, and says what to do when it cannot", async () => {
+    const world = memoryService();
+    const away = new WebhookError("store_unavailable", "The database is down.", "Check it.");
+    let downFor = 0;
+    const keys: KeyStore = {
+      ...world.keys,
+      async read() {
+        downFor -= 1;
+        if (downFor >= 0) throw away;
+        return world.keys.read();
+      },
+    };
+    const goesDown = (reads: number) =>
+      calling(world, async (reference, options) => {
+        const made = await world.api.webhooks.rotateSecret(reference, options);
+        downFor = reads;
+        return made;
+      });
+    const options = { clock: world.clock, checkReceivers: false };
+    await rotateSecret(goesDown(120), world.endpoint, keys, options);
+    expect(secretsOf(world.keys.record)).toEqual([world.secret()]);
+    await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/^The new secret could not be stored\. .* run this again soon/),
+      cause: away,
+    });
+  });
+
+  it("keeps trying to store the new secret after any error of the key store's own program", async () => {
+    const world = memoryService();
+    let failures = 3;
+    const throttled: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        const { step } = (record.change ?? {}) as { step?: string };
+        if (step === "stored" && failures-- > 0) throw new Error("Rate exceeded");
+        return world.keys.write(record, version);
+      },
+    };
+    const options = { clock: world.clock, checkReceivers: false };
+    await rotateSecret(world.api, world.endpoint, throttled, options);
+    expect(secretsOf(world.keys.record)).toEqual([world.secret()]);
+    failures = 100_000;
+    await expect(rotateSecret(world.api, world.endpoint, throttled, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/^The new secret could not be stored\. Rate exceeded/),
+    });
+  });
+
+  it("tries to store the new secret for four minutes of the clock, even if each try takes long", async () => {
+    const world = memoryService();
+    const { clock } = world;
+    let tries = 0;
+    const slow: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
+        tries += 1;
+        await clock.wait(59_000);
+        throw new WebhookError("store_unavailable", "The database did not answer.", "Check it.");
+      },
+    };
+    const options = { clock, checkReceivers: false };
+    await expect(rotateSecret(world.api, world.endpoint, slow, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    expect(tries).toBeGreaterThanOrEqual(4);
+    expect(tries).toBeLessThanOrEqual(5);
+  });
+
+  it("gives up when the key store answers for minutes that another program has written, and pauses between the tries", async () => {
+    const world = memoryService();
+    let tries = 0;
+    const deaf: KeyStore = {
+      ...world.keys,
+      async write(record, version) {
+        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
+        tries += 1;
+        return false;
+      },
+    };
+    const options = { clock: world.clock, checkReceivers: false };
+    await expect(rotateSecret(world.api, world.endpoint, deaf, options)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("The key store accepted no write"),
+    });
+    expect(tries).toBeLessThanOrEqual(241); // one a second
+  });
 });
 
-describe.concurrent("while the service is still working on the first call", () => {
+describe("while the service is still working on the first call", () => {
   it("a rotation repeats the call with the same key for minutes, and takes its answer", async () => {
-    await using world = await rotating();
-    const clock = skippingClock();
+    const world = memoryService();
+    const { clock } = world;
     const { lines, logger } = linesOf("info", clock);
     const startMs = clock.now();
     const keys = new Set<string | undefined>();
@@ -105,13 +186,12 @@ describe.concurrent("while the service is still working on the first call", () =
     expect(lines.filter(({ message }) => message.includes("still working on the first call"))).toHaveLength(
       1,
     );
-    await world.emit();
-    expect(world.handled).toHaveLength(1);
+    expect(secretsOf(world.keys.record)).toEqual([world.secret()]);
   });
 
   it("a rotation gives up after four minutes, says what to do, and is continued by the next run", async () => {
-    await using world = await rotating();
-    const clock = skippingClock();
+    const world = memoryService();
+    const { clock } = world;
     const startMs = clock.now();
     const api = calling(world, async (_, options) => {
       throw inFlight(options?.idempotencyKey);
@@ -132,9 +212,19 @@ describe.concurrent("while the service is still working on the first call", () =
     expect(await world.rotate()).toMatchObject({ continued: "call" });
   });
 
+  it("a rotation stops when its signal aborts", async () => {
+    const world = memoryService();
+    const stop = new AbortController();
+    const api = calling(world, async (_, options) => {
+      stop.abort();
+      throw inFlight(options?.idempotencyKey);
+    });
+    await expect(world.rotate({ signal: stop.signal }, api)).rejects.toMatchObject({ name: "AbortError" });
+  });
+
   it("a rotation keeps receivers answering 503 to the new signature for as long as it waits", async () => {
-    await using world = await rotating();
-    const clock = skippingClock();
+    const world = memoryService();
+    const { clock } = world;
     const leftMs: number[] = [];
     const api = calling(world, async (_, options) => {
       const { rotatingUntil = "" } = (await world.keys.read())?.record ?? {};
@@ -147,12 +237,12 @@ describe.concurrent("while the service is still working on the first call", () =
   });
 
   it("a registration waits, too, and says what to do when it gives up", async () => {
-    await using world = await rotating();
-    const clock = skippingClock();
+    const world = memoryService();
+    const { clock } = world;
     const create: ApiClient["webhooks"]["create"] = async (_, options) => {
       throw inFlight(options?.idempotencyKey);
     };
-    const api = { ...world.api, webhooks: { ...world.api.webhooks, create } };
+    const api = world.withCalls({ create });
     const wish = {
       url: "https://shop.example/new",
       eventTypes: ["esim.enabled"],
@@ -169,7 +259,7 @@ describe.concurrent("while the service is still working on the first call", () =
   });
 });
 
-describe.concurrent("an endpoint that is deleted while its secret is rotated", () => {
+describe("an endpoint that is deleted while its secret is rotated", () => {
   const gone = (endpoint: string) => ({
     code: "endpoint_unknown",
     endpoint,
@@ -179,13 +269,13 @@ describe.concurrent("an endpoint that is deleted while its secret is rotated", (
   });
 
   it("ends the rotation when the service answers the call with 404", async () => {
-    await using world = await rotating();
+    const world = memoryService();
     const api = calling(world, async (reference, options) => {
       await world.api.webhooks.delete(reference);
       return world.api.webhooks.rotateSecret(reference, options);
     });
     const run = rotateSecret(api, world.endpoint, world.keys, {
-      clock: skippingClock(),
+      clock: world.clock,
       checkReceivers: false,
     });
     await expect(run).rejects.toMatchObject(gone(world.endpoint));
@@ -193,14 +283,14 @@ describe.concurrent("an endpoint that is deleted while its secret is rotated", (
   });
 
   it("ends the rotation when the new key is stored: its keys end, and the key store is free", async () => {
-    await using world = await rotating();
+    const world = memoryService();
     const api = calling(world, async (reference, options) => {
       const made = await world.api.webhooks.rotateSecret(reference, options);
       await world.api.webhooks.delete(reference);
       return made;
     });
     const run = rotateSecret(api, world.endpoint, world.keys, {
-      clock: skippingClock(),
+      clock: world.clock,
       checkReceivers: false,
     });
     await expect(run).rejects.toMatchObject(gone(world.endpoint));
@@ -213,14 +303,14 @@ describe.concurrent("an endpoint that is deleted while its secret is rotated", (
   });
 
   it("is not taken for deleted by a 404 while the service lists it", async () => {
-    await using world = await rotating();
+    const world = memoryService();
     const api = calling(world, async () => {
       throw new ApiError("not_found", "the service answered 404.", "Check the references.", {
         where: "webhooks.rotateSecret",
       });
     });
     const run = rotateSecret(api, world.endpoint, world.keys, {
-      clock: skippingClock(),
+      clock: world.clock,
       checkReceivers: false,
     });
     await expect(run).rejects.toMatchObject({

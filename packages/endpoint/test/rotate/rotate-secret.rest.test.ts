@@ -1,6 +1,5 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
-import { ApiError, createClient } from "@esim-webhooks/client";
 import {
   createKeyring,
   type KeyRecord,
@@ -8,14 +7,11 @@ import {
   type Logger,
   memoryStore,
   nodeHandler,
-  type StateStore,
   type StoredKey,
-  WebhookError,
 } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { newSecret } from "@esim-webhooks/core/testing";
 import {
-  type EndpointErrorCode,
   planRotation,
   type RotateOptions,
   type RotationReport,
@@ -29,8 +25,8 @@ import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { killedAt } from "../ensure/killed-at.ts";
 import { memoryKeys } from "../ensure/service.ts";
 import { fastClock } from "../fast-clock.ts";
-import { knownInbox, memoryState } from "../reconcile/memory-state.ts";
 import { startWorld } from "../reconcile/world.ts";
+import { reconciledState } from "./memory-service.ts";
 import { type Rotating, rotateCall, rotating, rotatingFile } from "./rotating.ts";
 
 expectWarnings("no_matching_key");
@@ -39,13 +35,6 @@ const fingerprint = (secret: string) => createKeyring([secret]).keysAt(0)[0]?.fi
 
 /** A pass that came to its end. */
 const donePass = { interrupted: false, dryRun: false };
-
-/** A state store with a watermark: everything up to now is settled. */
-async function reconciledState({ api, endpoint }: Rotating): Promise<StateStore> {
-  const state = memoryState();
-  await reconcile(api, endpoint, knownInbox() as never, { state, since: new Date() });
-  return state;
-}
 
 const endOf = ({ notAfter }: StoredKey) => Date.parse(String(notAfter));
 
@@ -250,21 +239,6 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("gives up when three answers do not show the secret, and the next run continues", async () => {
-    await using world = await rotating();
-    const keys = new Set<unknown>();
-    const webhooks: typeof world.api.webhooks = {
-      ...world.api.webhooks,
-      async rotateSecret(_, options) {
-        keys.add(options?.idempotencyKey);
-        throw new ApiError("secret_not_shown", "the answer does not show it.", "Call again.");
-      },
-    };
-    await expect(world.rotate({}, { webhooks })).rejects.toMatchObject({ code: "secret_not_shown" });
-    expect(keys.size).toBe(3);
-    expect(await world.rotate()).toMatchObject({ continued: "call" });
-  });
-
   it.each(["updatedAt", "eventTypes", "webhookEndpointReference"])(
     "takes a secret from an answer without %s, and asks once",
     async (missing) => {
@@ -283,17 +257,6 @@ describe.concurrent("rotateSecret", () => {
     },
   );
 
-  it("sees deliveries with the new key though the answer does not say when the secret was replaced", async () => {
-    await using world = await rotating();
-    await world.emit();
-    await world.sandbox.advance("1m");
-    const api = world.answering(({ data: { updatedAt: _, ...data } }) => ({ data }));
-    const { newKeyUse } = await world.rotate({ clock: withTraffic(world) }, api);
-    expect(newKeyUse).toEqual({ accepted: expect.any(Number), refused: 0 });
-    expect(newKeyUse.accepted).toBeGreaterThan(0);
-    expect(newKeyUse.accepted).toBeLessThan(world.handled.length); // the first one had the old key
-  });
-
   it("does not replace the secret again when the answer cannot be read: the next run asks with the same key", async () => {
     await using world = await rotating();
     let answers = 0;
@@ -306,52 +269,6 @@ describe.concurrent("rotateSecret", () => {
     expect(await world.rotate()).toMatchObject({ continued: "call" });
     await world.emit();
     expect(world.handled).toHaveLength(1);
-  });
-
-  it("replaces the secret again when the answer to an earlier run's call does not say how old it is", async () => {
-    await using world = await rotating();
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    await world.api.webhooks.rotateSecret(world.endpoint);
-    let answers = 0;
-    const api = world.answering(({ data: { updatedAt: _, ...data } }) => {
-      answers += 1;
-      return { data };
-    });
-    await world.rotate({}, api);
-    expect(answers).toBe(2);
-    await world.emit();
-    expect(world.handled).toHaveLength(1);
-  });
-
-  it("takes another key when 47 hours have gone by since the last call, and opens the 503 again", async () => {
-    await using world = await rotating();
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    const first = (await recordOf(world.keys)).change as { idempotencyKey: string };
-    const clock = fastClock();
-    const written: KeyRecord[] = [];
-    const later = { ...clock, now: () => clock.now() + 48 * 60 * 60_000 };
-    const keys = watched(world.keys, (record) => void written.push(record));
-    await rotateSecret(world.api, world.endpoint, keys, { clock: later });
-    expect(written[0]?.change).toMatchObject({ step: "call" });
-    expect(written[0]?.change).not.toMatchObject({ idempotencyKey: first.idempotencyKey });
-    expect(Date.parse(written[0]?.rotatingUntil ?? "")).toBeGreaterThan(later.now() - 60 * 60_000);
-  });
-
-  it("opens the 503 again in a run that continues when it may end before the new key is stored, within its 15 minutes", async () => {
-    await using world = await rotating();
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    const stored = await world.keys.read();
-    const rotatingUntil = minutesAhead(6); // the call may take two, and the writes of its secret four
-    await world.keys.write({ ...(stored?.record as KeyRecord), rotatingUntil }, stored?.version);
-    const written: KeyRecord[] = [];
-    const keys = watched(world.keys, (record) => void written.push(record));
-    await rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() });
-    const untilMs = Date.parse(written[0]?.rotatingUntil ?? "") - Date.now();
-    expect(untilMs).toBeGreaterThan(7 * 60_000);
-    expect(untilMs).toBeLessThan(15 * 60_000);
   });
 
   it("stores secrets in the form of the option, and later ones in the form of the one before", async () => {
@@ -398,75 +315,6 @@ describe.concurrent("rotateSecret", () => {
     expect(logger.all.filter((line) => line.includes("new_key_refused"))).toHaveLength(1);
   });
 
-  it("reconciles once the old key has ended, and reports what came of it", async () => {
-    await using world = await rotating();
-    await world.emit();
-    const clock = fastClock();
-    const calls: boolean[][] = [];
-    const report = await world.rotate({
-      clock,
-      state: await reconciledState(world),
-      async reconcile({ signal }) {
-        expect(signal).toBeInstanceOf(AbortSignal);
-        const { keys } = await recordOf(world.keys);
-        calls.push(keys.map((key) => typeof key === "object" && endOf(key) <= clock.now()));
-        return { ...donePass, recovered: 0 };
-      },
-    });
-    expect(calls).toEqual([[true, false]]);
-    expect(report.reconciled).toEqual({ ...donePass, recovered: 0 });
-  });
-
-  it("begins nothing when the endpoint was never reconciled, and says what to do", async () => {
-    await using world = await rotating();
-    const before = await world.keys.read();
-    await expect(
-      world.rotate({ state: memoryState(), reconcile: async () => donePass }),
-    ).rejects.toMatchObject({
-      ...{ code: "no_watermark", option: "since", endpoint: world.endpoint },
-      message: expect.stringMatching(/The secret was not replaced\. Reconcile it once with \{ since \}/),
-    });
-    expect(await world.keys.read()).toEqual(before);
-    await expect(world.rotate({ reconcile: async () => donePass })).rejects.toMatchObject({
-      code: "invalid_option",
-      message: expect.stringContaining("reconcile needs state"),
-    });
-  });
-
-  it("reconciles in the next run when the pass failed, was interrupted or was a dry run", async () => {
-    await using world = await rotating();
-    const state = await reconciledState(world);
-    const failing = () => Promise.reject(new Error("the store is down"));
-    await expect(world.rotate({ state, reconcile: failing })).rejects.toThrow("the store is down");
-    const aborting = new AbortController();
-    const abort = async () => {
-      aborting.abort();
-      return { ...donePass, interrupted: true };
-    };
-    await expect(world.rotate({ state, reconcile: abort, signal: aborting.signal })).rejects.toThrow(/abort/);
-    for (const outcome of [{ interrupted: true }, { dryRun: true }]) {
-      const unfinished = async () => ({ ...donePass, ...outcome });
-      await expect(world.rotate({ state, reconcile: unfinished })).rejects.toMatchObject({
-        code: "not_settled",
-        message: expect.stringContaining("Rotate again"),
-      });
-    }
-    const report = await world.rotate({ state, reconcile: async () => donePass });
-    expect(report).toMatchObject({ continued: "stored", reconciled: donePass });
-  });
-
-  it("waits for the pass of a worker that is under way, and reconciles then", async () => {
-    await using world = await rotating();
-    let inUse = 3;
-    const inUsePass = async () => {
-      inUse -= 1;
-      if (inUse >= 0) throw new WebhookError<EndpointErrorCode>("reconcile_in_use", "A pass.", "Wait.");
-      return donePass;
-    };
-    const state = await reconciledState(world);
-    expect(await world.rotate({ state, reconcile: inUsePass })).toMatchObject({ reconciled: donePass });
-  });
-
   it.each(["as it was", "empty", "half", "gone"])(
     "stores the new secret though another program changes the key file during the call: %s",
     async (how) => {
@@ -498,101 +346,6 @@ describe.concurrent("rotateSecret", () => {
     },
   );
 
-  it("keeps trying for minutes to store the new secret, and says what to do when it cannot", async () => {
-    await using world = await rotating();
-    const away = new WebhookError("store_unavailable", "The database is down.", "Check it.");
-    let downFor = 0;
-    const keys: KeyStore = {
-      ...world.keys,
-      async read() {
-        downFor -= 1;
-        if (downFor >= 0) throw away;
-        return world.keys.read();
-      },
-    };
-    const goesDown = (reads: number): Pick<typeof world.api, "webhooks"> => ({
-      webhooks: {
-        ...world.api.webhooks,
-        async rotateSecret(reference, options) {
-          const made = await world.api.webhooks.rotateSecret(reference, options);
-          downFor = reads;
-          return made;
-        },
-      },
-    });
-    const options = { clock: fastClock(), checkReceivers: false };
-    const report = await rotateSecret(goesDown(120), world.endpoint, keys, options);
-    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
-    await expect(rotateSecret(goesDown(100_000), world.endpoint, keys, options)).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringMatching(/^The new secret could not be stored\. .* run this again soon/),
-      cause: away,
-    });
-  });
-
-  it("keeps trying to store the new secret after any error of the key store's own program", async () => {
-    await using world = await rotating();
-    let failures = 3;
-    const throttled: KeyStore = {
-      ...world.keys,
-      async write(record, version) {
-        const { step } = (record.change ?? {}) as { step?: string };
-        if (step === "stored" && failures-- > 0) throw new Error("Rate exceeded");
-        return world.keys.write(record, version);
-      },
-    };
-    const options = { clock: fastClock(), checkReceivers: false };
-    const report = await rotateSecret(world.api, world.endpoint, throttled, options);
-    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
-    failures = 100_000;
-    await expect(rotateSecret(world.api, world.endpoint, throttled, options)).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringMatching(/^The new secret could not be stored\. Rate exceeded/),
-    });
-  });
-
-  it("tries to store the new secret for four minutes of the clock, even if each try takes long", async () => {
-    await using world = await rotating();
-    const fast = fastClock();
-    let slowMs = 0;
-    const clock = { ...fast, now: () => fast.now() + slowMs };
-    let tries = 0;
-    const slow: KeyStore = {
-      ...world.keys,
-      async write(record, version) {
-        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
-        tries += 1;
-        slowMs += 59_000;
-        throw new WebhookError("store_unavailable", "The database did not answer.", "Check it.");
-      },
-    };
-    const options = { clock, checkReceivers: false };
-    await expect(rotateSecret(world.api, world.endpoint, slow, options)).rejects.toMatchObject({
-      code: "store_unavailable",
-    });
-    expect(tries).toBeGreaterThanOrEqual(4);
-    expect(tries).toBeLessThanOrEqual(5);
-  });
-
-  it("gives up when the key store answers for minutes that another program has written, and pauses between the tries", async () => {
-    await using world = await rotating();
-    let tries = 0;
-    const deaf: KeyStore = {
-      ...world.keys,
-      async write(record, version) {
-        if ((record.change as { step?: string })?.step !== "stored") return world.keys.write(record, version);
-        tries += 1;
-        return false;
-      },
-    };
-    const options = { clock: fastClock(), checkReceivers: false };
-    await expect(rotateSecret(world.api, world.endpoint, deaf, options)).rejects.toMatchObject({
-      code: "store_unavailable",
-      message: expect.stringContaining("The key store accepted no write"),
-    });
-    expect(tries).toBeLessThanOrEqual(241); // one a second
-  });
-
   it("does not store its secret over a later rotation, when it was stalled since the call", async () => {
     await using world = await rotating();
     const reached = Promise.withResolvers<void>();
@@ -620,58 +373,6 @@ describe.concurrent("rotateSecret", () => {
     expect(world.handled).toHaveLength(1);
   });
 
-  it("replaces the secret again when another program has since the call that it continues", async () => {
-    await using world = await rotating();
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    await world.sandbox.advance("1h");
-    await world.api.webhooks.rotateSecret(world.endpoint);
-    await world.sandbox.advance("1h");
-    expect(await world.rotate()).toMatchObject({ continued: "call" });
-    await world.emit();
-    expect(world.handled).toHaveLength(1);
-  });
-
-  it("replaces the secret again when another program has since the one that was kept, whose form could not be read", async () => {
-    await using world = await rotating({ switches: { secretFormat: "custom" } }, () => newSecret());
-    await expect(world.rotate()).rejects.toMatchObject({ code: "invalid_secret" });
-    const { secret } = (await recordOf(world.keys)).change as { secret: string };
-    await world.sandbox.advance("1h");
-    await world.api.webhooks.rotateSecret(world.endpoint);
-    await world.sandbox.advance("1h");
-    expect(await world.rotate({ secretForm: "hex" })).toMatchObject({ continued: "form" });
-    expect(secretsIn(await recordOf(world.keys))).not.toContain(`hex:${secret}`);
-    await world.emit();
-    expect(world.handled).toHaveLength(1);
-  });
-
-  it("ends the only key without an endpoint, next to one that has ended", async () => {
-    await using world = await rotating();
-    const [own = ""] = secretsIn(await recordOf(world.keys));
-    const ended = { secret: newSecret(), notAfter: "2026-01-01T00:00:00Z" };
-    await world.keys.write({ keys: [ended, own] }, (await world.keys.read())?.version);
-    expect((await planRotation(world.api, world.endpoint, world.keys)).otherKeys).toEqual([]);
-    const report = await world.rotate();
-    expect(report.oldKeys).toContain(fingerprint(own));
-    expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([report.newKey]);
-  });
-
-  it("ends the rotation of an endpoint that was deleted, and the keys that name it, but no others", async () => {
-    await using world = await rotating();
-    const [own = ""] = secretsIn(await recordOf(world.keys));
-    const unlabelled = newSecret();
-    const labelled = { secret: own, endpoint: world.endpoint };
-    await world.keys.write({ keys: [labelled, unlabelled] }, (await world.keys.read())?.version);
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    await world.api.webhooks.delete(world.endpoint);
-    const logger = lines();
-    await expect(world.rotate({ logger })).rejects.toMatchObject({ code: "endpoint_unknown" });
-    expect(logger.all.join("\n")).toContain("The endpoint is gone, so its rotation was ended");
-    const ended = { ...labelled, notAfter: expect.any(String) };
-    expect(await recordOf(world.keys)).toEqual({ keys: [ended, unlabelled] });
-  });
-
   it("lets a run join a rotation that another one is at: both end well, and the secret is replaced once", async () => {
     await using world = await rotating();
     const clock = fastClock();
@@ -688,39 +389,6 @@ describe.concurrent("rotateSecret", () => {
     expect(secretsIn(await recordOf(world.keys)).map(fingerprint)).toEqual([first.newKey]);
   });
 
-  it("ends only its own keys: those of other endpoints, and those that may be, stay", async () => {
-    await using world = await rotating();
-    const { keys, api } = world;
-    const [own = ""] = secretsIn(await recordOf(keys));
-    const other = await api.webhooks.create({ url: "http://127.0.0.1:9/", eventTypes: ["esim.enabled"] });
-    const [labelled, unlabelled] = [newSecret(), newSecret()];
-    const record = {
-      keys: [
-        { secret: own, endpoint: world.endpoint },
-        { secret: labelled, endpoint: other.webhookEndpointReference },
-        unlabelled,
-      ],
-    };
-    await keys.write(record, (await keys.read())?.version);
-    const report = await world.rotate();
-    expect(report.oldKeys).toEqual([fingerprint(own)]);
-    expect(report.otherKeys).toEqual([labelled, unlabelled].map(fingerprint));
-    expect((await recordOf(keys)).keys).toEqual([
-      ...record.keys.slice(1),
-      { secret: expect.any(String), endpoint: world.endpoint },
-    ]);
-  });
-
-  it("ends no key without an endpoint when there are several: one may be that of another client", async () => {
-    await using world = await rotating();
-    const [own = ""] = secretsIn(await recordOf(world.keys));
-    const other = newSecret();
-    await world.keys.write({ keys: [own, other] }, (await world.keys.read())?.version);
-    const report = await world.rotate();
-    expect(report).toMatchObject({ oldKeys: [], otherKeys: [own, other].map(fingerprint) });
-    expect(secretsIn(await recordOf(world.keys))).toEqual([own, other, expect.any(String)]);
-  });
-
   it("lets one of two rotations that begin together continue, and refuses the other with what to do", async () => {
     await using world = await rotating();
     const both = await Promise.allSettled([world.rotate(), world.rotate()]);
@@ -732,52 +400,6 @@ describe.concurrent("rotateSecret", () => {
         `A rotation of the endpoint ${world.endpoint} has begun and has not ended. Finish it with rotateSecret, as it was begun.`,
       ),
     });
-    await world.emit();
-    expect(world.handled).toHaveLength(1);
-  });
-
-  it("refuses while a change of another kind is under way, and names what finishes it", async () => {
-    await using world = await rotating();
-    const stored = await world.keys.read();
-    const change = { kind: "replace", endpoint: "of another" };
-    await world.keys.write({ ...(stored?.record as KeyRecord), change }, stored?.version);
-    await expect(world.rotate()).rejects.toMatchObject({
-      code: "change_under_way",
-      message: expect.stringContaining("Finish it with replaceEndpoint"),
-    });
-  });
-
-  it("refuses an endpoint that does not exist, names those that do, and changes nothing", async () => {
-    await using world = await rotating();
-    const before = await world.keys.read();
-    await expect(rotateSecret(world.api, "none", world.keys)).rejects.toMatchObject({
-      code: "endpoint_unknown",
-      message: `The client has no endpoint "none". It has "${world.endpoint}".`,
-    });
-    expect(await world.keys.read()).toEqual(before);
-  });
-
-  it("rotates an endpoint that is not active, says so, and ends without a delivery", async () => {
-    await using world = await rotating();
-    await world.sandbox.setEndpointActive(world.endpoint, false);
-    const logger = lines();
-    const report = await world.rotate({ logger });
-    expect(report.newKeyUse).toEqual({ accepted: 0, refused: 0 });
-    expect(logger.all.join("\n")).toContain("not active");
-    expect(report.oldKeys).toHaveLength(1);
-    expect((await recordOf(world.keys)).keys).toHaveLength(1);
-  });
-
-  it("does not begin without a record in the key store, but with an empty one", async () => {
-    await using world = await rotating();
-    const nothing: KeyStore = { ...world.keys, read: async () => undefined };
-    await expect(rotateSecret(world.api, world.endpoint, nothing)).rejects.toMatchObject({
-      code: "missing_secret",
-      message: expect.stringContaining('write { "keys": [] }'),
-    });
-    await world.keys.write({ keys: [] }, (await world.keys.read())?.version);
-    const report = await world.rotate();
-    expect(report.oldKeys).toEqual([]);
     await world.emit();
     expect(world.handled).toHaveLength(1);
   });
@@ -813,31 +435,6 @@ describe.concurrent("rotateSecret", () => {
       expect(shown).not.toContain(secret.slice(6, 20));
     }
     expect(JSON.parse(JSON.stringify(report))).toEqual(report);
-  });
-
-  it.each([
-    [[undefined, "a", "keys"], "the first argument is not a client"],
-    [["api", "", "keys"], "there is no endpoint reference"],
-    [
-      ["api", "a", { load: async () => [] }],
-      "this key source cannot be changed. Pass a key store: fileKeySource",
-    ],
-    [["api", "a", { load: async () => [], read: async () => undefined }], "cannot be changed"],
-  ])("refuses arguments that cannot be right: %#", async ([api, reference, keys], problem) => {
-    const real = createClient({ baseUrl: "http://127.0.0.1:9/api/v3", clientId: "1", clientSecret: "2" });
-    const store = { load: async () => [], read: async () => undefined, write: async () => true };
-    await expect(
-      rotateSecret(
-        (api === "api" ? real : api) as never,
-        reference as string,
-        (keys === "keys" ? store : keys) as never,
-      ),
-    ).rejects.toMatchObject({ code: "invalid_option", message: expect.stringContaining(problem) });
-  });
-
-  it("refuses an overlap of less than a minute", async () => {
-    await using world = await rotating();
-    await expect(world.rotate({ overlapMs: 59_999 })).rejects.toMatchObject({ code: "invalid_option" });
   });
 });
 
@@ -904,19 +501,6 @@ describe.concurrent("receivers that are not ready", () => {
     await expectUntouched(world, record);
   });
 
-  it("are not known if the endpoint cannot be reached from here: that is a warning", async () => {
-    await using world = await rotating();
-    const { webhookEndpointReference: reference } = await world.api.webhooks.create({
-      url: "http://127.0.0.1:9/",
-      eventTypes: ["esim.enabled"],
-    });
-    const logger = lines();
-    await rotateSecret(world.api, reference, world.keys, { clock: fastClock(), logger });
-    expect(logger.all).toContainEqual(
-      expect.stringContaining("Nothing shows that all receivers read the key store"),
-    );
-  });
-
   it("are found by the run after a kill, and when the key store is down afterwards", async () => {
     await using world = await rotating();
     const record = await recordOf(world.keys);
@@ -934,16 +518,6 @@ describe.concurrent("receivers that are not ready", () => {
       ).rejects.toMatchObject({ code: "receivers_not_ready" });
     }
     await expectUntouched(world, record);
-  });
-
-  it("are found, and the hold-off that the key store had is in force again", async () => {
-    await using world = await rotating();
-    const record = { ...(await recordOf(world.keys)), rotatingUntil: minutesAhead(2) };
-    const unread = copyOf(record);
-    await expect(
-      rotateSecret(world.api, world.endpoint, unread, { clock: fastClock() }),
-    ).rejects.toMatchObject({ code: "receivers_not_ready" });
-    expect(await recordOf(unread)).toEqual(record);
   });
 
   it("are found though the key store that they read holds off unknown signatures for another rotation", async () => {
@@ -971,36 +545,6 @@ describe.concurrent("receivers that are not ready", () => {
     const logger = lines();
     await world.rotate({ checkReceivers: true, logger });
     expect(logger.all[0]).toContain("Receivers read the key store.");
-  });
-
-  it("are found, and no hold-off stays when the answer of the write that began it was lost", async () => {
-    await using world = await rotating();
-    const record = await recordOf(world.keys);
-    const unread = copyOf(record);
-    let writes = 0;
-    const keys = watched(unread, () => {
-      writes += 1;
-      if (writes === 1) throw new WebhookError("store_unavailable", "The store is down.", "Wait.");
-    });
-    await expect(rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() })).rejects.toMatchObject(
-      { code: "receivers_not_ready" },
-    );
-    expect(await recordOf(unread)).toEqual(record);
-  });
-
-  it("are found, and a hold-off that another process has written meanwhile stays", async () => {
-    await using world = await rotating();
-    const theirs = { ...(await recordOf(world.keys)), rotatingUntil: minutesAhead(9) };
-    const unread = copyOf(await recordOf(world.keys));
-    let writes = 0;
-    const keys = watched(unread, async () => {
-      writes += 1;
-      if (writes === 1) await unread.write(theirs, undefined);
-    });
-    await expect(rotateSecret(world.api, world.endpoint, keys, { clock: fastClock() })).rejects.toMatchObject(
-      { code: "receivers_not_ready" },
-    );
-    expect(await recordOf(unread)).toEqual(theirs);
   });
 
   it("are not asked when a rotation is continued whose call may have been made", async () => {
@@ -1044,35 +588,6 @@ describe("the pass of a rotation", () => {
 });
 
 describe.concurrent("planRotation", () => {
-  it("says what would be done", async () => {
-    await using world = await rotating();
-    const { api, endpoint, keys } = world;
-    const [own = ""] = secretsIn(await recordOf(keys));
-    const plan = {
-      endpoint,
-      active: true,
-      continues: null,
-      asks: true,
-      oldKeys: [fingerprint(own)],
-      otherKeys: [],
-    };
-    const state = await reconciledState(world);
-    expect(await planRotation(api, endpoint, keys, { state })).toEqual(plan);
-    world.sandbox.faults.add({ kind: "drop_answer", call: rotateCall, times: 6 });
-    await world.rotate().catch(() => {});
-    expect(await planRotation(api, endpoint, keys)).toEqual({ ...plan, continues: "call" });
-    const failing = { state, reconcile: () => Promise.reject(new Error("the store is down")) };
-    await expect(world.rotate(failing)).rejects.toThrow("the store is down");
-    const otherKeys = secretsIn(await recordOf(keys))
-      .slice(1)
-      .map(fingerprint);
-    const stored = { ...plan, continues: "stored", asks: false, otherKeys };
-    expect(await planRotation(api, endpoint, keys)).toEqual(stored);
-    const wrong = { signal: "none" } as never;
-    const refusal = { code: "invalid_option", where: "planRotation", option: "signal" };
-    await expect(planRotation(api, endpoint, keys, wrong)).rejects.toMatchObject(refusal);
-  });
-
   it("asks no receiver and writes nothing: a key file with a plain secret stays byte for byte the same", async () => {
     await using world = await rotatingFile();
     const { api, keys } = world;
@@ -1093,15 +608,5 @@ describe.concurrent("planRotation", () => {
     await server.close();
     expect(asked).toBe(0);
     expect(await readFile(keys.keyFile, "utf8")).toBe(text);
-  });
-
-  it("rejects without a watermark, as the rotation would", async () => {
-    await using world = await rotating();
-    const { api, endpoint, keys } = world;
-    const before = await keys.read();
-    await expect(planRotation(api, endpoint, keys, { state: memoryState() })).rejects.toMatchObject({
-      code: "no_watermark",
-    });
-    expect(await keys.read()).toEqual(before);
   });
 });
