@@ -51,8 +51,8 @@ export function createSelection({
   function wasIgnored(delivery: WebhookDelivery): boolean {
     const { eventType } = delivery;
     if (eventType === null || servicePlanOf(delivery) !== "delivered") return false;
-    const untilMs = ignored[shortHash(eventType)];
-    return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
+    const untilMs = ignored[shortHash(eventType)] ?? Number.NaN;
+    return occurredAtMs(delivery) <= untilMs;
   }
 
   /** Whether the event's handler has failed, and this pass does not run it again. A full pass does, as does a pass to the watermark while the event holds the watermark back. */

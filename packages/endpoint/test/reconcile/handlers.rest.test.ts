@@ -121,6 +121,18 @@ describe("reconcile with handlers", () => {
     });
   });
 
+  it("moves the watermark to what it has handled when it is interrupted, and never back", async () => {
+    let stop = new AbortController();
+    const deliveries = [exhausted("next", startMs + 2 * hour), exhausted("first", startMs + hour)];
+    const { pass } = handled(deliveries, () => stop.abort());
+    const markOf = async (request: object) => (await pass(0, { ...request, signal: stop.signal })).mark;
+    const first = new Date(startMs + hour).toISOString();
+    expect(await markOf({ since: new Date(startMs) })).toBe(first);
+    deliveries.push(exhausted("late", startMs + hour / 2));
+    stop = new AbortController();
+    expect(await markOf({})).toBe(first);
+  });
+
   it("does not take an event for failing that another process is handling, and holds the watermark until that has ended", async () => {
     const { pass, store } = handled(
       [exhausted("good", startMs + 2), exhausted("busy", startMs + 1)],

@@ -1,5 +1,5 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import { memoryStore } from "@esim-webhooks/core";
+import { createProcessor, memoryStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
@@ -155,15 +155,18 @@ describe("reconcile", () => {
     };
     const options = { state: memoryState(), since: new Date(), store: store as never };
     expect(await reconcile(api, endpoint, { "*": () => {} }, options)).toMatchObject({ interrupted: false });
+    const dry = { ...options, store: undefined, dryRun: true };
+    expect(await reconcile(api, endpoint, memoryInbox(), dry)).toMatchObject({ dryRun: true }); // it gets nothing
   });
 
   it("refuses a since in the future, which would leave out every event until then", async () => {
     const { api, endpoint } = servedListing(() => []);
     const inbox = knownInbox();
     const options = { state: memoryState(), since: new Date(Date.now() + 25 * hour) };
-    const refusal = { code: "invalid_option", message: expect.stringMatching(/"since" is .* in the future/) };
-    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject(refusal);
-    expect(() => createReconciler(api, endpoint, inbox, options)).toThrow(/in the future/);
+    const message = expect.stringMatching(/"since" is .* in the future/);
+    const refusal = (where: string) => expect.objectContaining({ code: "invalid_option", where, message });
+    await expect(reconcile(api, endpoint, inbox, options)).rejects.toEqual(refusal("reconcile"));
+    expect(() => createReconciler(api, endpoint, inbox, options)).toThrow(refusal("createReconciler"));
     const clock = { now: () => options.since.getTime() - 24 * hour };
     expect(await reconcile(api, endpoint, inbox, { ...options, clock })).toMatchObject({
       interrupted: false,
@@ -231,6 +234,19 @@ describe("reconcile", () => {
     const [one, two, three, four] = given as Parameters<typeof reconcile>;
     await expect(reconcile(one, two, three, four)).rejects.toEqual(refusal("reconcile"));
     expect(() => createReconciler(one, two, three, four)).toThrow(refusal("createReconciler"));
+  });
+
+  it("recovers through a processor, whose handlers demand no subscription", async () => {
+    const seen: string[] = [];
+    const store = keeping(forgetting(8 * dayMs)) as never;
+    const processor = createProcessor({ "*": ({ id }) => void seen.push(id) }, { store });
+    const { api, endpoint } = servedListing(() => [made({ id: "one", occurredMs: Date.now() })]);
+    const state = memoryState();
+    expect(await reconcile(api, endpoint, processor, { state, since: new Date(0) })).toMatchObject({
+      ledger: { stored: 1 },
+    });
+    expect(seen).toEqual(["one"]);
+    expect(await state.only()).toMatchObject({ lacking: {} });
   });
 
   it("notes in the inbox and in the log how each pass ended, and when a delivery was last answered 401; a dry run is only logged", async () => {

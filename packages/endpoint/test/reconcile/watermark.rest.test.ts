@@ -222,6 +222,9 @@ describe("the watermark", () => {
     expect(await pass(2 * hour - 1)).toMatchObject({ pages: 2, recovered: { missed: 0 } });
     expect(await pass(2 * hour)).toMatchObject({ pages: 10, recovered: { missed: 1 } });
     expect(await pass(3 * hour)).toMatchObject({ pages: 3 });
+    deliveries.unshift(made({ occurredMs: startMs + day }));
+    expect(await pass(3 * hour + minute)).toMatchObject({ pages: 2 });
+    expect(await readWatermark(options.state, endpoint)).toMatchObject({ mark: new Date(startMs + day) });
   });
 
   it("is not read down to by a reconciler before the service attempts what is coming again", async () => {
