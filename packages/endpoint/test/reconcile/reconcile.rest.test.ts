@@ -306,7 +306,7 @@ describe("reconcile", () => {
     const list = () => {
       throw err;
     };
-    const unlisted = { webhooks: { ...api.webhooks, list } } as typeof api;
+    const unlisted = { ...api, webhooks: { ...api.webhooks, list } } as unknown as ApiClient;
     for (const [client, reference] of [
       [unlisted, endpoint],
       [api, "endpoint-2"],
