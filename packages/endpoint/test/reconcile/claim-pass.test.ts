@@ -50,11 +50,11 @@ it("a pass is in the state with its lease until it ends, with the mark that it r
 it("a heartbeat writes the mark of the pass, and keeps others out", async () => {
   const state = memoryState();
   const { claim, fields } = passes(state);
-  const first = await claim("first", 900);
+  const first = await claim("first", 1800);
   first.advance(5);
   await expect(claim("second", 1)).rejects.toMatchObject(inUse);
-  expect(await state.only()).toMatchObject({ runner: { run: "first", leaseMs: 900 }, mark: markAt(5) });
-  expect(fields).toEqual([{ state: "state", leaseMs: 900 }]);
+  expect(await state.only()).toMatchObject({ runner: { run: "first", leaseMs: 1800 }, mark: markAt(5) });
+  expect(fields).toEqual([{ state: "state", leaseMs: 1800 }]);
   await first.end({});
 });
 
@@ -71,7 +71,7 @@ it("a pass that waits looks several times in a lease, and begins where the other
       }
       const stored = (await state.read(name)) as { value: { runner: object | null }; version: string };
       const { runner } = stored.value;
-      return { ...stored, value: { ...stored.value, runner: runner && { ...runner, leaseMs: 1200 } } };
+      return { ...stored, value: { ...stored.value, runner: runner && { ...runner, leaseMs: 2400 } } };
     },
   };
   const second = await passes(reading).claim("second", never);
