@@ -79,7 +79,7 @@ export const faults: readonly Fault[] = [
     file: "packages/endpoint/src/reconcile/depth.ts",
     before: "Math.max(mark, head) - Math.min(overlapMs, 10 * minuteMs)",
     after: "Math.max(mark, head)",
-    checks: ["packages/endpoint/test/reconcile/handlers.rest.test.ts"],
+    checks: ["packages/endpoint/test/reconcile/large.rest.test.ts"],
   },
   {
     name: "the hourly reconciliation reads only what is listed after the watermark",

@@ -14,7 +14,7 @@ const least: Readonly<Record<string, number>> = {
   "client/http": 85,
   "import/record": 85,
   "endpoint/rotate": 85,
-  "endpoint/reconcile": 65,
+  "endpoint/reconcile": 85,
 };
 
 interface Report {

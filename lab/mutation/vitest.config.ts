@@ -47,7 +47,7 @@ class LikelyFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const [owner, folder] = room.split("/");
     const rank = ({ moduleId }: TestSpecification) => {
-      if (/suite|differential|observe|transports|endpoints/.test(moduleId)) return 2;
+      if (/suite|differential|observe|transports|endpoints|create-reconciler\.rest/.test(moduleId)) return 2;
       return moduleId.includes(`/${owner}/test/${folder}/`) ? 0 : 1;
     };
     return files.toSorted((a, b) => rank(a) - rank(b));

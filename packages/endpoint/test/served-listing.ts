@@ -6,6 +6,7 @@ import {
   type WebhookDelivery,
 } from "@esim-webhooks/client";
 import { sampleData } from "@esim-webhooks/core/testing";
+import { shortPauses } from "./fast-clock.ts";
 
 export interface MadeDelivery {
   readonly id?: string;
@@ -74,6 +75,7 @@ export function servedListing(
     clientId: "123456",
     clientSecret: "none",
     limiter,
+    clock: shortPauses,
     async fetch(url, { method = "GET" }) {
       if (url.endsWith("/auth/token")) return Response.json({ access_token: "token", expires_in: 86_400 });
       if (method === "GET" && new URL(url).pathname.endsWith("/management/webhooks")) {

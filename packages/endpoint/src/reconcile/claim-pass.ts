@@ -53,31 +53,23 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
     const stored = await state.read(name);
     const known = stored && readPassState(name, stored.value);
     const plan = options.plan(known);
-    if (stored !== undefined && known?.runner) {
-      if ((await awaitOtherPass(stored.version, known.runner, options)) === "look_again") continue;
-      // the stored state did not change during the wait, so `plan` is still right
-    }
-    if (
-      await state.write(
-        name,
-        storedState({ ...plan.initialState, runner: { run, leaseMs } }),
-        stored?.version,
-      )
-    )
-      return heldClaim(plan, options);
+    if (known?.runner) await awaitOtherPass(stored?.version, known.runner, options);
+    if (signal?.aborted) break;
+    const value = storedState({ ...plan.initialState, runner: { run, leaseMs } });
+    if (await state.write(name, value, stored?.version)) return heldClaim(plan, options); // false: the state has changed since
   }
   return readOnlyClaim(options);
 }
 
 /**
- * Waits until the other pass has ended, the signal aborts, or a lease of that pass has passed. Resolves to `look_again` in the first two cases, and to
- * `dead` when the state was not written for that lease. Rejects with `reconcile_in_use` when the other pass is alive.
+ * Waits until the other pass has ended, the signal aborts, or the state was not written for a lease of that pass, which was then killed. Rejects
+ * with `reconcile_in_use` when that pass is alive.
  */
 async function awaitOtherPass(
-  version: string,
+  version: string | undefined,
   { leaseMs }: Runner,
   { state, name, signal, logger }: ClaimOptions,
-): Promise<"look_again" | "dead"> {
+): Promise<void> {
   logger.info(
     { state: name, leaseMs },
     "A pass is under way, or was killed: this pass starts after one lease without a heartbeat.",
@@ -85,17 +77,16 @@ async function awaitOtherPass(
   const endsAt = performance.now() + leaseMs;
   while (performance.now() < endsAt) {
     await sleep(leaseMs / (4 * heartbeatsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
-    if (signal?.aborted) return "look_again";
+    if (signal?.aborted) return;
     const now = await state.read(name);
     if (now?.version === version) continue;
-    if (now === undefined || readPassState(name, now.value).runner === null) return "look_again";
+    if (now === undefined || readPassState(name, now.value).runner === null) return;
     throw new WebhookError<EndpointErrorCode>(
       "reconcile_in_use",
       "Another process is reconciling this endpoint.",
       "Wait until it has ended: it recovers the same events.",
     );
   }
-  return "dead";
 }
 
 /** The claim of a pass that stores nothing. It changes nothing, and other processes do not see it. */

@@ -144,9 +144,7 @@ export function createPassTally(options: TallyOptions): PassTally {
       if (fate === "rejected") {
         hold(occurredMs);
         if (failureCodes.has(delivery.code)) noteFailed(id);
-      } else if (stillFailing.size > 0) {
-        stillFailing.delete(shortHash(id));
-      }
+      } else stillFailing.delete(shortHash(id));
     }
   }
 

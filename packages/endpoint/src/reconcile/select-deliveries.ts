@@ -8,7 +8,7 @@ export interface SelectionOptions extends PassPlan {
   readonly includeComing: boolean;
   /** The time of the service, approximately, in ms. */
   readonly nowMs: number;
-  /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. */
+  /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. Empty for a full pass, which tries them all. */
   readonly stillFailing: ReadonlySet<string>;
 }
 
@@ -51,15 +51,14 @@ export function createSelection({
   function wasIgnored(delivery: WebhookDelivery): boolean {
     const { eventType } = delivery;
     if (eventType === null || servicePlanOf(delivery) !== "delivered") return false;
-    const untilMs = ignored[shortHash(eventType)];
-    return untilMs !== undefined && occurredAtMs(delivery) <= untilMs;
+    const untilMs = ignored[shortHash(eventType)] ?? Number.NaN;
+    return occurredAtMs(delivery) <= untilMs;
   }
 
   /** Whether the event's handler has failed, and this pass does not run it again. A full pass does, as does a pass to the watermark while the event holds the watermark back. */
   function isNotTriedNow(delivery: WebhookDelivery): boolean {
-    if (stillFailing.size === 0 || depth === "full" || delivery.eventId === null) return false;
     const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);
-    return !isTried && stillFailing.has(shortHash(delivery.eventId));
+    return !isTried && stillFailing.has(shortHash(delivery.eventId ?? ""));
   }
 
   return (delivery) => {

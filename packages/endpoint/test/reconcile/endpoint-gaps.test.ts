@@ -2,9 +2,17 @@ import { memoryStore } from "@esim-webhooks/core";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { type EndpointGap, type ReconcileOptions, readWatermark, reconcile } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
-import { afterLook, type Sightings } from "../../src/reconcile/endpoint-gaps.ts";
+import {
+  afterLook,
+  type ClosedGap,
+  type Look,
+  reportedGaps,
+  type Sightings,
+  withoutExpired,
+} from "../../src/reconcile/endpoint-gaps.ts";
 import { servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
+import { onePass } from "./one-pass.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -36,6 +44,10 @@ function quietEndpoint(more: Options & { readonly handlers?: object } = {}) {
     state,
     endpoint: served.endpoint,
     pass,
+    reconcilerPass: async (hours: number) =>
+      onePass(served.api, served.endpoint, inbox, {
+        ...{ state, logger, clock: { now: () => startMs + hours * hourMs } },
+      }),
     gaps: async (hours: number, options: Options = {}) => (await pass(hours, options)).gaps,
     listing(works: boolean) {
       isDown = !works;
@@ -70,7 +82,7 @@ it("an endpoint that is inactive in the first pass may have been so since it was
 });
 
 it("a gap is reported for 7 days, or until it is acknowledged; the log has it once a day", async () => {
-  const { itself, gaps, lines, state, endpoint } = quietEndpoint();
+  const { itself, gaps, reconcilerPass, lines, state, endpoint } = quietEndpoint();
   const flap = async (hours: number) => {
     await gaps(hours);
     itself.active = false;
@@ -80,7 +92,8 @@ it("a gap is reported for 7 days, or until it is acknowledged; the log has it on
   await flap(1);
   expect(await gaps(3)).toEqual([all(1, 3)]);
   expect(lines).toMatchObject([{ gaps: [all(1, null)] }, { gaps: [all(1, 3)] }]);
-  await gaps(4);
+  await reconcilerPass(3);
+  expect(await gaps(4)).toEqual([all(1, 3)]);
   expect(lines).toHaveLength(2);
   await gaps(3 + 25);
   expect(lines).toHaveLength(3);
@@ -165,4 +178,110 @@ it("many gaps become one that includes them, so that the state stays small", () 
   expect(sightings.gaps.length).toBeLessThanOrEqual(5);
   look(41, []);
   expect(JSON.stringify(sightings).length).toBeLessThan(9000);
+});
+
+const names = (count: number, first = 0) =>
+  Array.from({ length: count }, (_, index) => `type-${first + index}`);
+const closed = (from: number, to: number, ...types: string[]): ClosedGap => ({
+  ...{ from, to },
+  eventTypes: types.length === 0 ? null : types,
+});
+const four = [1, 2, 3, 4].map((at) => closed(100 + at, 200 + at, "x"));
+
+it.each<
+  [string, Partial<Sightings>, Partial<Look["endpoint"]>, readonly string[] | undefined, Partial<Sightings>]
+>([
+  ["nothing of an endpoint that has everything", {}, { eventTypes: ["a"] }, ["a"], {}],
+  ["a type since the last look", { lacking: { a: 1 } }, {}, ["a", "b"], { lacking: { a: 1, b: 5 } }],
+  ["a type that it lacked before", { lacking: { a: 1 } }, {}, undefined, { lacking: { a: 1 } }],
+  ["no families, and no star", {}, {}, ["a.*", "*", "b"], { lacking: { b: 5 } }],
+  ["no type that is not wanted", { lacking: { a: 1 } }, {}, [], {}],
+  [
+    "that it is inactive, since it was created",
+    { seenAt: null },
+    { active: false },
+    [],
+    { lacking: { "*": 3 } },
+  ],
+  [
+    "that it is inactive, since reconciling began, if its creation is not known",
+    { seenAt: null },
+    { active: false, createdAt: "" },
+    [],
+    { lacking: { "*": 2 } },
+  ],
+  [
+    "20 types at most",
+    {},
+    {},
+    names(21),
+    { lacking: Object.fromEntries(names(20).map((name) => [name, 5])) },
+  ],
+  [
+    "a gap for the types that were lacking since the same time",
+    { lacking: { a: 1, b: 1, c: 2 } },
+    { eventTypes: ["a", "b", "c"] },
+    undefined,
+    { gaps: [closed(1, 10, "a", "b"), closed(2, 10, "c")] },
+  ],
+  [
+    "a gap in which it was inactive, beside that of a type",
+    { lacking: { a: 1, "*": 1 } },
+    { eventTypes: ["a"] },
+    undefined,
+    { gaps: [closed(1, 10, "a"), closed(1, 10)] },
+  ],
+  [
+    "five gaps at most: the oldest two are one",
+    { lacking: { a: 1 }, gaps: [closed(9, 90, "a", "b"), closed(8, 80, "b", "c"), ...four.slice(1)] },
+    { eventTypes: ["a"] },
+    undefined,
+    { gaps: [closed(8, 90, "a", "b", "c"), ...four.slice(1), closed(1, 10, "a")] },
+  ],
+  [
+    "20 types of those at most",
+    { lacking: { a: 1 }, gaps: [closed(9, 90, ...names(20)), closed(8, 80, ...names(1)), ...four.slice(1)] },
+    { eventTypes: ["a"] },
+    undefined,
+    { gaps: [closed(8, 90, ...names(20)), ...four.slice(1), closed(1, 10, "a")] },
+  ],
+  [
+    "all types if they are more",
+    {
+      lacking: { a: 1 },
+      gaps: [closed(9, 90, ...names(20)), closed(8, 80, ...names(1, 20)), ...four.slice(1)],
+    },
+    { eventTypes: ["a"] },
+    undefined,
+    { gaps: [closed(8, 90), ...four.slice(1), closed(1, 10, "a")] },
+  ],
+  [
+    "all types if one of them has all",
+    { lacking: { a: 1 }, gaps: [closed(8, 80, "a"), closed(9, 90), ...four.slice(1)] },
+    { eventTypes: ["a"] },
+    undefined,
+    { gaps: [closed(8, 90), ...four.slice(1), closed(1, 10, "a")] },
+  ],
+])("a look at an endpoint notes %s", (_, before, endpoint, eventTypes, after) => {
+  const shown = { active: true, eventTypes: [], createdAt: new Date(3).toISOString(), ...endpoint };
+  const times = { since: 2, calledAt: 9, answeredAt: 10 };
+  const known = { seenAt: 5, lacking: {}, gaps: [] };
+  expect(afterLook({ ...known, ...before }, { endpoint: shown, eventTypes, ...times })).toEqual({
+    ...{ ...known, seenAt: 9, ...after },
+  });
+});
+
+it("a report has the gaps that are not older than 7 days, and no type that is still lacking", () => {
+  const gaps = [closed(1, 2), closed(3, 4, "a")];
+  expect(withoutExpired(gaps, 7 * dayMs + 2)).toEqual([gaps[1]]);
+  expect(withoutExpired(gaps, 7 * dayMs + 1)).toEqual(gaps);
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const reported = [
+    { from: iso(1), to: iso(2), eventTypes: null },
+    { from: iso(3), to: iso(4), eventTypes: ["a"] },
+  ];
+  const inactive = { from: iso(9), to: null, eventTypes: null };
+  expect(reportedGaps({ lacking: { a: 8, "*": 9 }, gaps }, false)).toEqual([...reported, inactive]);
+  expect(reportedGaps({ lacking: { a: 8 }, gaps: [] }, true)).toEqual([]);
+  expect(reportedGaps({ lacking: { a: 8 }, gaps: [] }, false)).toBeNull();
 });

@@ -1,130 +1,16 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import { memoryStore } from "@esim-webhooks/core";
+import { createProcessor, memoryStore } from "@esim-webhooks/core";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
-import { startWorld } from "./world.ts";
+import { nothing } from "./nothing.ts";
 
 const hour = 3_600_000;
-const nothing = {
-  listed: 0,
-  coming: 0,
-  outOfRange: 0,
-  stored: 0,
-  duplicate: 0,
-  conflict: 0,
-  invalid: 0,
-  filtered: 0,
-  rejected: 0,
-  unsettled: 0,
-};
 
 describe("reconcile", () => {
-  it("recovers what is exhausted, and what failed with no next try", async () => {
-    const world = await startWorld();
-    const arrived = await world.emit(2, "stores");
-    const refused = await world.emit(2, "refuses");
-    const exhausted = await world.emit(3, "down");
-    await world.pass("16h");
-    const report = await world.reconcile();
-    expect(report.ledger).toEqual({ ...nothing, listed: 7, stored: 5, duplicate: 2 });
-    expect(report).toMatchObject({ recovered: { missed: 5, acknowledgedAndLost: 0 }, lost: null });
-    expect(await world.stored()).toEqual([...arrived, ...refused, ...exhausted].sort());
-    const row = await world.inbox.get({ source: "default", id: exhausted[0] as string });
-    expect(row?.replay).toMatchObject({
-      run: report.run,
-      delivery: { status: "exhausted", attemptNumber: 10 },
-    });
-    expect(await world.inbox.runs()).toEqual([
-      {
-        ...{
-          kind: "reconcile",
-          run: report.run,
-          source: "default",
-          outcome: "complete",
-          ledger: report.ledger,
-        },
-        ...{ startedAt: expect.any(Date), endedAt: expect.any(Date) },
-      },
-    ]);
-    await world.reconcile({ dryRun: true });
-    expect(await world.inbox.runs()).toHaveLength(1);
-  });
-
-  it("notes in its report and in the inbox when the service last got a 401, which is not sent again", async () => {
-    const world = await startWorld();
-    await world.emit(1, "stores");
-    expect((await world.reconcile()).refusedAt).toBeNull();
-    await world.pass("1h");
-    world.sandbox.faults.add({ kind: "wrong_signature" });
-    await world.emit(1, "stores");
-    const { refusedAt, recovered } = await world.reconcile();
-    expect(recovered.missed).toBe(1);
-    let sentAt = "";
-    for await (const delivery of world.api.webhooks.deliveries(world.endpoint))
-      if (delivery.httpStatus === 401) sentAt = delivery.sentAt ?? "";
-    expect(refusedAt).toBe(new Date(sentAt).toISOString());
-    const [last, first] = await world.inbox.runs();
-    expect([first?.refusedAt, last?.refusedAt?.toISOString()]).toEqual([undefined, refusedAt]);
-  });
-
-  it("recovers what was acknowledged and lost, and raises the alarm", async () => {
-    const world = await startWorld();
-    await world.emit(1, "stores");
-    const lost = await world.emit(2, "forgets");
-    const report = await world.reconcile();
-    expect(report.ledger).toEqual({ ...nothing, listed: 3, stored: 2, duplicate: 1 });
-    expect(report.recovered).toEqual({ missed: 0, acknowledgedAndLost: 2 });
-    expect(report.ids.acknowledgedAndLost.toSorted()).toEqual(lost.toSorted());
-    expect(world.lines).toMatchObject([
-      { level: "error", message: expect.stringMatching(/acknowledged and lost/), fields: { events: 2 } },
-    ]);
-    expect(JSON.stringify(world.lines)).not.toContain("payload");
-  });
-
-  it("leaves alone what is still coming, and finds it once it is exhausted", async () => {
-    const world = await startWorld();
-    const coming = await world.emit(2, "down");
-    const first = await world.reconcile();
-    expect(first.ledger).toEqual({ ...nothing, listed: 2, coming: 2 });
-    expect(await world.stored()).toEqual([]);
-    await world.pass("8h");
-    await world.emit(3, "stores");
-    expect((await world.reconcile()).ledger).toMatchObject({ coming: 2, duplicate: 3 });
-    await world.emit(0, "down");
-    await world.pass("8h");
-    const last = await world.reconcile();
-    expect(last.ledger).toMatchObject({ stored: 2, coming: 0 });
-    expect(await world.stored()).toEqual(expect.arrayContaining(coming));
-  });
-
-  it("recovers what is coming with includeComing, which is a duplicate when it comes", async () => {
-    const world = await startWorld();
-    const coming = await world.emit(2, "down");
-    expect((await world.reconcile({ includeComing: true })).ledger).toEqual({
-      ...nothing,
-      listed: 2,
-      stored: 2,
-    });
-    await world.emit(0, "stores");
-    await world.pass("1h");
-    expect(await world.stored()).toEqual(coming.toSorted());
-    const { ledger } = await world.reconcile();
-    expect(ledger).toEqual({ ...nothing, listed: 2, duplicate: 2 });
-  });
-
-  it("recovers what the service keeps for an endpoint that is inactive, after a day", async () => {
-    const world = await startWorld();
-    await world.emit(1, "down");
-    world.sandbox.setEndpointActive(world.endpoint, false);
-    await world.pass("30h");
-    expect((await world.reconcile()).ledger).toEqual({ ...nothing, listed: 1, coming: 1 });
-    const clock = { now: () => Date.now() + 30 * hour };
-    expect((await world.reconcile({ clock })).ledger).toEqual({ ...nothing, listed: 1, stored: 1 });
-  });
-
   it("recovers what is pending without a valid timestamp: nothing shows for how long it has been coming", async () => {
     const pending = { ...made({ id: "odd", occurredMs: Date.now(), status: "pending" }), sentAt: null };
     const { api, endpoint } = servedListing(() => [{ ...pending, payload: { type: "esim.enabled" } }]);
@@ -185,29 +71,6 @@ describe("reconcile", () => {
     expect(await reconcile(api, endpoint, inbox, other)).toMatchObject({ ledger: { listed: 1 } });
   });
 
-  it("finds nothing when it runs again", async () => {
-    const world = await startWorld();
-    await world.emit(3, "forgets");
-    await world.reconcile();
-    const { ledger } = await world.reconcile();
-    expect(ledger).toEqual({ ...nothing, listed: 3, duplicate: 3 });
-  });
-
-  it("leaves out what is older than since, also in later passes", async () => {
-    const world = await startWorld();
-    await world.emit(2, "forgets");
-    await world.pass("2h");
-    const since = new Date(Date.now() + hour);
-    await world.emit(1, "forgets");
-    expect((await world.reconcile({ since })).ledger).toEqual({
-      ...nothing,
-      listed: 3,
-      stored: 1,
-      outOfRange: 2,
-    });
-    expect((await world.reconcile()).ledger).toMatchObject({ duplicate: 1, outOfRange: 2 });
-  });
-
   it("goes back as far as since, wherever earlier passes have been: after the loss of a database", async () => {
     const nowMs = Date.now();
     const old = Array.from({ length: 250 }, (_, index) => made({ occurredMs: nowMs - 48 * hour - index }));
@@ -234,80 +97,229 @@ describe("reconcile", () => {
     await expect(reconcile(api, endpoint, knownInbox(), dry)).rejects.toMatchObject(refusal);
   });
 
-  it("refuses a target or a state store that forgets, and names the options that make one forget", async () => {
-    const { api, endpoint } = servedListing(() => []);
-    const state = memoryState();
-    const options = { state, since: new Date() };
-    const refusal = {
-      code: "durable_store_required",
-      message: expect.stringMatching(/SQLite with durability "full", Redis without allowEviction/),
-    };
-    await expect(reconcile(api, endpoint, memoryInbox(), options)).rejects.toMatchObject(refusal);
-    await expect(reconcile(api, endpoint, { "*": () => {} }, options)).rejects.toMatchObject(refusal);
-    const store = memoryStore();
-    await expect(reconcile(api, endpoint, { "*": () => {} }, { ...options, store })).rejects.toMatchObject(
-      refusal,
-    );
-    const forgetful = { ...state, capabilities: { durable: false, multiProcess: true } };
-    await expect(
-      reconcile(api, endpoint, knownInbox(), { ...options, state: forgetful }),
-    ).rejects.toMatchObject(refusal);
-  });
+  const processor = (store: object) => ({ process: async () => ({}), store });
+  const keeping = (capabilities?: object, keeper: object = memoryStore()) => ({ ...keeper, capabilities });
+  type Refused = [string, string, unknown, object];
 
-  it("refuses a target that forgets done ids before the listing does", async () => {
-    const week = 7 * 24 * hour;
-    const keeping = <T extends { capabilities: object }>(keeper: T, retentionMs: number): T => ({
-      ...keeper,
-      capabilities: { ...keeper.capabilities, durable: true, retentionMs },
-    });
-    const refusal = {
-      code: "invalid_option",
-      message: expect.stringMatching(/forgets done ids after 604800 s/),
-    };
+  it.each<Refused>([
+    ["The state store", "state", knownInbox(), { state: keeping({ durable: false }, memoryState()) }],
+    ["The inbox", "target", memoryInbox(), {}],
+    ["The inbox", "target", keeping(undefined, knownInbox()), {}],
+    ["The store of the handlers", "store", { "*": () => {} }, {}],
+    ["The store of the handlers", "store", { "*": () => {} }, { store: memoryStore() }],
+    ["The store of the handlers", "store", processor(memoryStore()), { store: keeping({ durable: true }) }],
+  ])(
+    "refuses what forgets, and names the options that make it forget: %s, %s",
+    async (what, option, target, more) => {
+      const { api, endpoint } = servedListing(() => []);
+      const options = { state: memoryState(), since: new Date(), ...more };
+      const refusal = {
+        ...{ code: "durable_store_required", option },
+        message: expect.stringMatching(
+          `${what} is not durable.*SQLite with durability "full", Redis without`,
+        ),
+      };
+      await expect(reconcile(api, endpoint, target as never, options)).rejects.toMatchObject(refusal);
+    },
+  );
+
+  const dayMs = 24 * hour;
+  const forgetting = (retentionMs: number) => ({ durable: true, retentionMs });
+  it.each<Refused>([
+    ["The inbox", "604800", keeping(forgetting(7 * dayMs), knownInbox()), {}],
+    ["The store of the handlers", "691199", { "*": () => {} }, { store: keeping(forgetting(8 * dayMs - 1)) }],
+    ["The store of the handlers", "604800", processor(keeping(forgetting(7 * dayMs))), {}],
+  ])(
+    "refuses a target that forgets done ids before the listing does: %s, after %s s",
+    async (what, seconds, target, more) => {
+      const { api, endpoint } = servedListing(() => []);
+      const options = { state: memoryState(), since: new Date(), ...more };
+      const refusal = {
+        code: "invalid_option",
+        message: expect.stringContaining(`${what} forgets done ids after ${seconds} s`),
+      };
+      await expect(reconcile(api, endpoint, target as never, options)).rejects.toMatchObject(refusal);
+      await expect(createReconciler(api, endpoint, target as never, options).run()).rejects.toMatchObject(
+        refusal,
+      );
+    },
+  );
+
+  it("accepts a store that remembers done ids for 8 days, once it has asked its server whether it is durable", async () => {
     const { api, endpoint } = servedListing(() => []);
-    const options = { state: memoryState(), since: new Date() };
-    const handlers = { "*": () => {} };
-    const inbox = keeping(knownInbox(), week);
-    const reconcileWith = (store: ReturnType<typeof memoryStore>) =>
-      reconcile(api, endpoint, handlers, { ...options, store });
-    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject(refusal);
-    await expect(reconcileWith(keeping(memoryStore(), week))).rejects.toMatchObject(refusal);
-    await expect(createReconciler(api, endpoint, inbox, options).run()).rejects.toMatchObject(refusal);
-    expect(await reconcileWith(keeping(memoryStore(), week + 24 * hour))).toMatchObject({
-      interrupted: false,
-    });
+    const store = {
+      ...keeping(),
+      async ready() {
+        store.capabilities = forgetting(8 * dayMs);
+      },
+    };
+    const options = { state: memoryState(), since: new Date(), store: store as never };
+    expect(await reconcile(api, endpoint, { "*": () => {} }, options)).toMatchObject({ interrupted: false });
+    const dry = { ...options, store: undefined, dryRun: true };
+    expect(await reconcile(api, endpoint, memoryInbox(), dry)).toMatchObject({ dryRun: true }); // it gets nothing
   });
 
   it("refuses a since in the future, which would leave out every event until then", async () => {
     const { api, endpoint } = servedListing(() => []);
     const inbox = knownInbox();
     const options = { state: memoryState(), since: new Date(Date.now() + 25 * hour) };
-    const refusal = { code: "invalid_option", message: expect.stringMatching(/"since" is .* in the future/) };
-    await expect(reconcile(api, endpoint, inbox, options)).rejects.toMatchObject(refusal);
-    expect(() => createReconciler(api, endpoint, inbox, options)).toThrow(/in the future/);
+    const message = expect.stringMatching(/"since" is .* in the future/);
+    const refusal = (where: string) => expect.objectContaining({ code: "invalid_option", where, message });
+    await expect(reconcile(api, endpoint, inbox, options)).rejects.toEqual(refusal("reconcile"));
+    expect(() => createReconciler(api, endpoint, inbox, options)).toThrow(refusal("createReconciler"));
     const clock = { now: () => options.since.getTime() - 24 * hour };
     expect(await reconcile(api, endpoint, inbox, { ...options, clock })).toMatchObject({
       interrupted: false,
     });
   });
 
-  it.each(["state", "overlapMs", "leaseMs", "since", "deadlineMs"])(
-    "refuses an option that cannot be right, and names the function and the option: %s",
-    async (option) => {
+  const { ready: _, ...unready } = memoryState();
+  it.each<[string, unknown, ("reconcile" | "createReconciler")?]>([
+    ["state", -1],
+    ["state", unready],
+    ["state", { ...memoryState(), read: 1 }],
+    ["state", { ...memoryState(), write: 1 }],
+    ["since", -1],
+    ["since", new Date(Number.NaN)],
+    ["overlapMs", -1],
+    ["leaseMs", 29],
+    ["deadlineMs", 0],
+    ["concurrency", 0],
+    ["newSource", 1],
+    ["includeComing", 1],
+    ["eventTypes", "esim.enabled"],
+    ["eventTypes", [1]],
+    ["dryRun", 1, "reconcile"],
+    ["acknowledgeGaps", 1, "reconcile"],
+    ["signal", {}, "reconcile"],
+    ["everyMs", 0, "createReconciler"],
+  ])(
+    "refuses an option that cannot be right, and names the function and the option: %s: %j",
+    (option, value, only) => {
       const { api, endpoint } = servedListing(() => []);
-      const options = { state: memoryState(), since: new Date(), [option]: -1 } as never;
-      const refusal = { code: "invalid_option", where: "reconcile", option };
-      await expect(reconcile(api, endpoint, knownInbox(), options)).rejects.toMatchObject(refusal);
-      expect(() => createReconciler(api, endpoint, knownInbox(), options)).toThrow(`"${option}"`);
+      const options = { state: memoryState(), since: new Date(), [option]: value } as never;
+      const refusal = (where: string) => expect.objectContaining({ code: "invalid_option", where, option });
+      if (only !== "reconcile")
+        expect(() => createReconciler(api, endpoint, knownInbox(), options)).toThrow(
+          refusal("createReconciler"),
+        );
+      if (only === "createReconciler") return;
+      return expect(reconcile(api, endpoint, knownInbox(), options)).rejects.toEqual(refusal("reconcile"));
     },
   );
 
-  it("refuses a client that is none, and says how to make one", async () => {
-    const options = { state: memoryState(), since: new Date() };
-    await expect(reconcile(undefined as never, "endpoint-1", knownInbox(), options)).rejects.toMatchObject({
-      ...{ code: "invalid_option", where: "reconcile" },
-      message: expect.stringContaining("the first argument is not a client. Pass what createClient returns."),
+  it.each([
+    ["the client", 0, knownInbox(), "an inbox was passed as the client"],
+    ["the endpoint", 1, knownInbox(), "an inbox was passed as the endpoint"],
+    ["the target", 2, memoryStore(), "a dedupe store was passed as the target"],
+    ["the options", 3, knownInbox(), "an inbox was passed as the options"],
+    [
+      "a client that is none",
+      0,
+      undefined,
+      "the first argument is not a client. Pass what createClient returns.",
+    ],
+    [
+      "a client of something else",
+      0,
+      {},
+      "the first argument is not a client. Pass what createClient returns.",
+    ],
+  ])("refuses a mistake in %s, and says how to pass it", async (_, place, wrong, message) => {
+    const { api, endpoint } = servedListing(() => []);
+    const given: unknown[] = [api, endpoint, knownInbox(), { state: memoryState(), since: new Date() }];
+    given[place] = wrong;
+    const refusal = (where: string) =>
+      expect.objectContaining({ code: "invalid_option", where, message: expect.stringContaining(message) });
+    const [one, two, three, four] = given as Parameters<typeof reconcile>;
+    await expect(reconcile(one, two, three, four)).rejects.toEqual(refusal("reconcile"));
+    expect(() => createReconciler(one, two, three, four)).toThrow(refusal("createReconciler"));
+  });
+
+  it("recovers through a processor, whose handlers demand no subscription", async () => {
+    const seen: string[] = [];
+    const store = keeping(forgetting(8 * dayMs)) as never;
+    const processor = createProcessor({ "*": ({ id }) => void seen.push(id) }, { store });
+    const { api, endpoint } = servedListing(() => [made({ id: "one", occurredMs: Date.now() })]);
+    const state = memoryState();
+    expect(await reconcile(api, endpoint, processor, { state, since: new Date(0) })).toMatchObject({
+      ledger: { stored: 1 },
     });
+    expect(seen).toEqual(["one"]);
+    expect(await state.only()).toMatchObject({ lacking: {} });
+  });
+
+  it("notes in the inbox and in the log how each pass ended, and when a delivery was last answered 401; a dry run is only logged", async () => {
+    const nowMs = Date.now();
+    const refused = { ...made({ occurredMs: nowMs - hour, status: "exhausted" }), httpStatus: 401 };
+    const listing = [made({ occurredMs: nowMs })];
+    const { api, endpoint } = servedListing(() => listing);
+    const memory = memoryInbox();
+    const inbox = { ...memory, capabilities: { ...memory.capabilities, durable: true } };
+    const lines: object[] = [];
+    const logger = { ...silentLogger, info: (fields: object) => void lines.push(fields) };
+    const options = { state: memoryState(), logger, since: new Date(0) };
+    const first = await reconcile(api, endpoint, inbox, options);
+    expect(first.refusedAt).toBeNull();
+    listing.push(refused);
+    const interrupted = { ...options, signal: AbortSignal.abort() };
+    const reports = [
+      first,
+      await reconcile(api, endpoint, inbox, { ...options, dryRun: true }),
+      await reconcile(api, endpoint, inbox, interrupted),
+      await reconcile(api, endpoint, inbox, options),
+    ];
+    const failing = { ...inbox, put: () => Promise.reject(new Error("down")) };
+    await expect(reconcile(api, endpoint, failing, options)).rejects.toThrow();
+    expect(lines).toEqual(
+      reports.map(({ ids: _, lost: __, gaps: ___, ...fields }) => ({
+        ...{ code: "reconciled", ...fields },
+        depth: "watermark",
+      })),
+    );
+    const [, , , last] = reports;
+    expect(last?.refusedAt).toBe(refused.sentAt);
+    const noted = { kind: "reconcile", source: "default" };
+    const times = { startedAt: expect.any(Date), endedAt: expect.any(Date) };
+    const refusedAt = new Date(refused.sentAt ?? 0);
+    const ofReport = (index: number) => ({ run: reports[index]?.run, ledger: reports[index]?.ledger });
+    expect((await inbox.runs()).toReversed()).toEqual([
+      { ...noted, ...times, ...ofReport(0), outcome: "complete" },
+      { ...noted, ...times, ...ofReport(2), outcome: "interrupted" },
+      { ...noted, ...times, ...ofReport(3), outcome: "complete", refusedAt },
+      {
+        ...noted,
+        ...times,
+        run: expect.any(String),
+        ledger: expect.any(Object),
+        outcome: "failed",
+        refusedAt,
+      },
+    ]);
+  });
+
+  it("recovers also if it is not known whether the endpoint is active, and reports no gaps then", async () => {
+    const { api, endpoint } = servedListing(() => [made({ occurredMs: Date.now() })]);
+    const lines: object[] = [];
+    const logger = { ...silentLogger, debug: (fields: object) => void lines.push(fields) };
+    const err = new Error("down");
+    const list = () => {
+      throw err;
+    };
+    const unlisted = { ...api, webhooks: { ...api.webhooks, list } } as unknown as ApiClient;
+    for (const [client, reference] of [
+      [unlisted, endpoint],
+      [api, "endpoint-2"],
+    ] as const) {
+      const options = { state: memoryState(), since: new Date(0), logger };
+      for (let passes = 1; passes <= 2; passes++) {
+        const report = await reconcile(client, reference, knownInbox(), options);
+        expect(report).toMatchObject({ gaps: null, ledger: { stored: 1 } });
+        if (client === unlisted)
+          expect(lines).toContainEqual({ run: report.run, endpoint, source: "default", err });
+      }
+    }
+    expect(lines).toHaveLength(2);
   });
 
   it("keeps a watermark for each endpoint in the same state store", async () => {
@@ -318,16 +330,5 @@ describe("reconcile", () => {
     await expect(reconcile(served.api, "endpoint-2", inbox, { state })).rejects.toMatchObject({
       code: "no_watermark",
     });
-  });
-
-  it("changes nothing in a dry run", async () => {
-    const world = await startWorld();
-    await world.emit(1, "forgets");
-    await world.emit(2, "refuses");
-    const report = await world.reconcile({ dryRun: true });
-    expect(report).toMatchObject({ dryRun: true, recovered: { missed: 2, acknowledgedAndLost: 0 } });
-    expect(report.ledger).toEqual({ ...nothing, listed: 3, stored: 3 });
-    expect(await world.stored()).toEqual([]);
-    await expect(world.reconcile({ since: undefined })).rejects.toMatchObject({ code: "no_watermark" });
   });
 });

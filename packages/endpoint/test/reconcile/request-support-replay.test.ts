@@ -1,4 +1,4 @@
-import type { WebhookDelivery } from "@esim-webhooks/client";
+import type { ApiClient, WebhookDelivery } from "@esim-webhooks/client";
 import { sampleData } from "@esim-webhooks/core/testing";
 import {
   reconcile,
@@ -7,6 +7,7 @@ import {
   watchSupportReplay,
 } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
+import { keepRequest } from "../../src/reconcile/support-replay-watch.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
 
@@ -153,10 +154,114 @@ it("names each event once, only those with an id, and gives up when its signal a
   expect([exhausted.map(({ id }) => id), more]).toEqual([["twice"], 0]);
   const stopped = { state, signal: AbortSignal.abort() };
   await expect(requestSupportReplay(api, endpoint, stopped)).rejects.toThrow(/abort/);
-  await expect(requestSupportReplay(undefined as never, endpoint, { state })).rejects.toMatchObject({
-    code: "invalid_option",
-    where: "requestSupportReplay",
+});
+
+it.each<[string, (api: ApiClient, state: object) => readonly unknown[]]>([
+  ["a client that is none", (_, state) => [undefined, "endpoint-1", { state }]],
+  ["a client of something else", (_, state) => [{}, "endpoint-1", { state }]],
+  ["an inbox for the client", (_, state) => [knownInbox(), "endpoint-1", { state }]],
+  ["an inbox for the endpoint", (api, state) => [api, knownInbox(), { state }]],
+  ["an inbox for the options", (api, state) => [api, "endpoint-1", { state, ...knownInbox() }]],
+  ["no state store", (api) => [api, "endpoint-1", {}]],
+  ["a signal that is none", (api, state) => [api, "endpoint-1", { state, signal: {} }]],
+  ["a clock that is none", (api, state) => [api, "endpoint-1", { state, clock: {} }]],
+  ["a source that is none", (api, state) => [api, "endpoint-1", { state, source: 1 }]],
+])("refuses %s", async (_, given) => {
+  const { api, state } = endpointOf([]);
+  const wrong = given(api, state) as unknown as Parameters<typeof requestSupportReplay>;
+  await expect(requestSupportReplay(...wrong)).rejects.toMatchObject({
+    ...{ code: "invalid_option", where: "requestSupportReplay" },
   });
+});
+
+it("names 2,000 events, and how many more there are; an event without a timestamp has no time", async () => {
+  const exhausted = (id: string) => made({ id, occurredMs: at(1), status: "exhausted" });
+  const listed = Array.from({ length: 2002 }, (_, index) => exhausted(`given-up-${index}`));
+  listed.unshift({
+    ...exhausted("timeless"),
+    payload: null,
+    eventType: null,
+    sentAt: null,
+    deliveredAt: null,
+  });
+  const pages = async function* () {
+    yield { data: [...listed, exhausted("timeless")], pagination: { hasMore: false } };
+  };
+  const api = { webhooks: { deliveries: () => ({ pages }) } } as unknown as ApiClient;
+  const { exhausted: named, more } = await requestSupportReplay(api, "endpoint-1", { state: memoryState() });
+  expect([named.length, more]).toEqual([2000, 3]);
+  expect(named[0]).toEqual({ id: "timeless", type: null, occurredAt: null, sentAt: null });
+});
+
+it("asks for no more than the last 7 days of a period, and for no period that is older", async () => {
+  const { itself, pass, request } = endpointOf([]);
+  const days = (count: number) => count * 24;
+  await pass(1);
+  itself.active = false;
+  await pass(2);
+  itself.active = true;
+  await pass(3);
+  expect((await request(days(7) + 2)).periods).toEqual([{ from: hour(2), to: hour(3), eventTypes: null }]);
+  expect((await request(days(7) + 3)).periods).toEqual([]);
+  itself.active = false;
+  await pass(4);
+  expect((await request(days(8))).periods).toEqual([{ from: hour(24), to: hour(days(8)), eventTypes: null }]);
+});
+
+it("the events of a request are found by their ids, and those of its periods by their types and times, each once", async () => {
+  const state = memoryState();
+  const period = { from: hour(0), to: hour(2) };
+  await keepRequest(state, "default", {
+    requestedAt: hour(3),
+    ids: ["one", "two", "three"],
+    periods: [
+      { ...period, eventTypes: ["esim.faulted"] },
+      { ...period, eventTypes: null },
+    ],
+  });
+  const before = await state.first();
+  const watch = await watchSupportReplay(state, "default", at(4));
+  const sent = (id: string, sentMs: number, status?: string) =>
+    made({ ...{ id, occurredMs: at(1), sentMs }, ...(status && { status }) });
+  watch.listed([
+    sent("before", at(3)),
+    sent("refused", at(3) + 1, "exhausted"),
+    { ...sent("", at(3) + 1), eventId: null },
+    sent("early", at(3) - 1),
+  ]);
+  watch.settled([
+    { id: "four", type: null, occurredMs: at(1), fate: "duplicate" },
+    { id: "two", type: null, occurredMs: at(1), fate: "rejected" },
+  ]);
+  await watch.keep();
+  expect(await state.first()).toEqual(before);
+  const event = { type: "esim.enabled", occurredMs: at(1), fate: "stored" };
+  watch.settled([
+    { ...event, id: "both", type: "esim.faulted" },
+    { ...event, id: "one" },
+    { ...event, id: "untyped", type: null },
+    { ...event, id: "two", fate: "duplicate" },
+    { ...event, id: "three", fate: "conflict", occurredMs: Number.NaN },
+  ]);
+  watch.listed([sent("replayed", at(3) + 1)]);
+  const arrivals = {
+    requestedAt: hour(3),
+    ids: { requested: 3, arrived: 3 },
+    periods: [
+      { ...period, eventTypes: ["esim.faulted"], arrived: 1 },
+      { ...period, eventTypes: null, arrived: 4 },
+    ],
+  };
+  expect(watch.arrivals()).toEqual({
+    ...arrivals,
+    foundIds: ["both", "one", "untyped", "two", "three", "replayed"],
+  });
+  await watch.keep();
+  const next = await watchSupportReplay(state, "default", at(5));
+  expect(next.arrivals()).toEqual({ ...arrivals, foundIds: [] });
+  next.settled(Array.from({ length: 500 }, (_, index) => ({ ...event, id: `event-${index}` })));
+  expect(next.arrivals()?.periods).toMatchObject([{ arrived: 1 }, { arrived: 400 }]);
+  expect(next.arrivals()?.foundIds).toEqual(Array.from({ length: 20 }, (_, index) => `event-${index}`));
 });
 
 it("what has arrived is reported with its period, from its first moment to its last, and the first 20 ids", async () => {
