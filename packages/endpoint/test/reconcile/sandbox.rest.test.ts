@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { nothing } from "./nothing.ts";
 import { startWorld } from "./world.ts";
+
+expectWarnings("no_matching_key");
 
 const hour = 3_600_000;
 const day = 24 * hour;
