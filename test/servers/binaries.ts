@@ -49,7 +49,7 @@ export function program(
 
 let listsAreFresh = false;
 
-function installWithApt(debianPackage: string): void {
+export function installWithApt(debianPackage: string): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);
   if (!listsAreFresh) spawnSync("apt-get", ["update", "-qq"], { env, stdio: "ignore" });
