@@ -5,8 +5,11 @@ import { join } from "node:path";
 import { installWithApt, program } from "../../test/servers/binaries.ts";
 import { compile, recordEnvironment } from "./layer.ts";
 
-/** Whether this user can mount a disk that a server of another user writes to. */
-export const canMount: boolean = process.getuid?.() === 0 && existsSync("/dev/fuse");
+/** Why no disk can be mounted here that a server of another user writes to; undefined if one can. */
+export const withoutDisk: string | undefined =
+  process.getuid?.() === 0 && existsSync("/dev/fuse")
+    ? undefined
+    : "this user cannot mount a disk. Run it as root on Linux, with /dev/fuse.";
 
 /** A disk at `LAB_DISK_FOLDER` of its environment. */
 export interface MountedDisk {

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryFolder } from "../../test/memory-folder.ts";
-import { canMount, mountDisk } from "./fuse.ts";
+import { mountDisk, withoutDisk } from "./fuse.ts";
 import { layerEnvironment } from "./layer.ts";
 
 /**
@@ -20,10 +20,8 @@ export async function runDisks(...given: readonly string[]): Promise<boolean> {
 }
 
 async function runPostgres(folder: string, given: readonly string[]): Promise<boolean> {
-  if (!canMount) {
-    console.log(
-      "postgres: not run, since this user cannot mount a disk. Run it as root on Linux, with /dev/fuse.",
-    );
+  if (withoutDisk !== undefined) {
+    console.log(`postgres: not run, since ${withoutDisk}`);
     return true;
   }
   const disk = await mountDisk(folder);
