@@ -163,7 +163,7 @@ async function check({ inbox, store, state }: Stores, acknowledged: readonly str
   }
   const counted = await inbox.count();
   if (counted !== rows.length) throw new Error(`${counted} events are counted, and ${rows.length} listed`);
-  await Promise.all([inbox.stats(), inbox.gauges(), inbox.sources(), inbox.minutes?.(), inbox.paused()]);
+  await Promise.all([inbox.stats(), inbox.gauges(), inbox.sources?.(), inbox.minutes?.(), inbox.paused()]);
 }
 
 const stateOf = ({ state, error }: InboxRow) => (error === "erased" ? "erased" : state);
