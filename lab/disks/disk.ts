@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import type { DiskCall } from "./layer.ts";
 
@@ -10,6 +10,18 @@ export interface Survival {
   data(): boolean;
   /** Whether `data` decides on each sector of a write. */
   readonly tears: boolean;
+}
+
+/** A file or a folder that is on the disk, with all that it has. */
+export interface Stored {
+  readonly inode: string;
+  readonly content: Buffer | ReadonlyMap<string, Stored>;
+}
+
+export function readStored(path: string): Stored {
+  const file = lstatSync(path);
+  const entries = () => readdirSync(path).map((name) => [name, readStored(join(path, name))] as const);
+  return { inode: `${file.ino}`, content: file.isDirectory() ? new Map(entries()) : readFileSync(path) };
 }
 
 /** A disk that knows what was synced, fed with the calls of a process. */
@@ -33,6 +45,8 @@ interface File {
 
 interface Folder {
   readonly entries: Map<string, File | Folder>;
+  /** The entries before the first call. */
+  readonly begun: ReadonlyMap<string, File | Folder>;
 }
 
 interface Name {
@@ -51,14 +65,22 @@ interface NameChange {
 const sectorBytes = 512;
 
 /**
- * A disk with one empty folder. The disk loses as much as POSIX allows, with two exceptions, as on file systems with a journal: the
+ * A disk with the folder `begun`, whose path is `root`. The disk loses as much as POSIX allows, with two exceptions, as on file systems with a journal: the
  * changes of a file's names stay in their order, and a sync of one of the folders of a rename suffices. A sync of a file does not
  * keep its name: that takes a sync of its folder.
  */
-export function createDisk(root: string, rootInode: string): Disk {
-  const top: Folder = { entries: new Map() };
-  const nodes = new Map<string, File | Folder>([[rootInode, top]]);
+export function createDisk(root: string, begun: Stored): Disk {
+  const nodes = new Map<string, File | Folder>();
+  const top = load(begun) as Folder;
   const nameChanges: NameChange[] = [];
+
+  function load({ inode, content }: Stored): File | Folder {
+    const node = Buffer.isBuffer(content)
+      ? fileOf(content)
+      : folderOf(Array.from(content, ([name, stored]) => [name, load(stored)]));
+    nodes.set(inode, node);
+    return node;
+  }
 
   function nameAt(path: string): Name {
     const folders = relative(root, dirname(path)).split("/").filter(Boolean);
@@ -104,7 +126,7 @@ export function createDisk(root: string, rootInode: string): Disk {
           add(call.inode, call.path, { changes: [] });
           break;
         case "folder":
-          add(call.inode, call.path, { entries: new Map() });
+          add(call.inode, call.path, folderOf([]));
           break;
         case "link":
           changeName(nodeAt(nameAt(call.from)), undefined, nameAt(call.to));
@@ -133,6 +155,14 @@ export function createDisk(root: string, rootInode: string): Disk {
   };
 }
 
+function fileOf(content: Buffer): File {
+  return { changes: [{ at: 0, data: content, state: "synced" }] };
+}
+
+function folderOf(entries: readonly (readonly [string, File | Folder])[]): Folder {
+  return { entries: new Map(entries), begun: new Map(entries) };
+}
+
 function syncNames(changes: readonly NameChange[], folder: Folder): void {
   const nodes = new Set<File | Folder>();
   for (const change of changes.toReversed()) {
@@ -148,7 +178,7 @@ type Entries = Map<Folder, Map<string, File | Folder>>;
 function entriesAfter(changes: readonly NameChange[], { name }: Survival): Entries {
   const entries: Entries = new Map();
   const entriesOf = (folder: Folder) => {
-    const known = entries.get(folder) ?? new Map<string, File | Folder>();
+    const known = entries.get(folder) ?? new Map(folder.begun);
     entries.set(folder, known);
     return known;
   };
@@ -166,7 +196,7 @@ function entriesAfter(changes: readonly NameChange[], { name }: Survival): Entri
 
 function write(path: string, folder: Folder, entries: Entries, survival: Survival): void {
   mkdirSync(path, { mode: 0o700 });
-  for (const [name, node] of entries.get(folder) ?? []) {
+  for (const [name, node] of entries.get(folder) ?? folder.begun) {
     const place = join(path, name);
     if ("entries" in node) write(place, node, entries, survival);
     else writeFileSync(place, contentOf(node.changes, survival), { mode: 0o600 });

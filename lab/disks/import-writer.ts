@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { importDeliveries } from "@esim-webhooks/import";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
-import { expectAll, type Writer } from "./writer.ts";
+import { expectAll, filesWriter, type Writer } from "./writer.ts";
 
 /** More than the reader waits for before it knows the form of the dump. */
 const chunkBytes = 70_000;
@@ -15,6 +15,7 @@ const disconnected = new Error("The lab ends the input of this import early.");
 
 /** An import into an inbox that fails twice and is continued, with its checkpoint and its rejects. */
 export const importWriter: Writer = {
+  ...filesWriter,
   name: "import",
   async write(folder, acknowledge) {
     const name = randomUUID();

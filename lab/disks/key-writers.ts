@@ -6,7 +6,7 @@ import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { stateKeySource } from "@esim-webhooks/core/key-state";
 import { fileState } from "@esim-webhooks/core/state";
 import { sqliteState } from "@esim-webhooks/store-sqlite";
-import { expectAll, type Writer } from "./writer.ts";
+import { expectAll, filesWriter, type Writer } from "./writer.ts";
 
 const keysAWrite = 3;
 
@@ -27,6 +27,7 @@ function keysInState(name: string, open: (folder: string) => StateStore): Writer
     }
   }
   return {
+    ...filesWriter,
     name,
     write: (folder, acknowledge) => using(folder, (keys) => addKeys(keys, acknowledge)),
     check: (folder, acknowledged) => using(folder, (keys) => expectKeys(keys, acknowledged)),
@@ -41,6 +42,7 @@ function keyFile(): Writer {
   const versions = new Map<string, string>();
   const place = (folder: string) => join(folder, "keys");
   return {
+    ...filesWriter,
     name: "key file",
     write(folder, acknowledge) {
       const keys = fileKeySource(place(folder));

@@ -1,46 +1,18 @@
 // A layer between a process and the files below one folder, loaded by LD_PRELOAD. It records each call that changes a file or a name, or
 // syncs one, and can let such a call fail. Nothing is really synced, in no folder: `disk.ts` works out which changes a power cut may lose.
 //
-// LAB_DISK_FOLDER: the folder, as an absolute path. LAB_DISK_RECORD: the file of the records. LAB_DISK_CONTROL: a file that has a
-// `struct control`, by which the process counts its steps and arms a fault.
+// LAB_DISK_FOLDER: the folder, as an absolute path. `record.h` has the other variables.
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
+#include "record.h"
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
-struct control {
-  int64_t step;    // the number of recorded calls
-  int64_t fail_at; // the step that fails, or 0
-  int64_t error;   // its errno. With ENOSPC, only a call that needs room fails
-  int64_t lasts;   // whether every later call fails, too
-};
-
-enum room { needs_no_room, needs_room };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // the order of the records is the order of the calls
 static const char *folder;
 static size_t folder_length;
-static int record_fd = -1;
-static struct control *control;
 
 __attribute__((constructor)) static void begin(void) {
-  const char *control_file = getenv("LAB_DISK_CONTROL"), *record = getenv("LAB_DISK_RECORD");
-  if (control_file == NULL || record == NULL) return;
-  int fd = syscall(SYS_openat, AT_FDCWD, control_file, O_RDWR | O_CLOEXEC, 0);
-  control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  record_fd = syscall(SYS_openat, AT_FDCWD, record, O_WRONLY | O_APPEND | O_CLOEXEC, 0);
-  if (control == MAP_FAILED || record_fd == -1) abort();
-  syscall(SYS_close, fd);
+  if (!begin_record()) return;
   const char *given = getenv("LAB_DISK_FOLDER");
   folder_length = strlen(given);
   folder = given;
@@ -67,21 +39,6 @@ static int is_ours(int fd, struct file *file) {
   return is_below(file->path) && fstat(fd, &file->stat) == 0;
 }
 
-/** Counts a step. Returns its fault, or 0. */
-static int fault(enum room room) {
-  int64_t step = ++control->step, at = control->fail_at;
-  if (at == 0 || step < at || (step > at && !control->lasts)) return 0;
-  return control->error == ENOSPC && room == needs_no_room ? 0 : (int)control->error;
-}
-
-/** Writes one record: a line of the call, inode, offset or size, errno, and length of the payload, and then the payload. */
-static void record(const char *call, uint64_t inode, int64_t at, int error, const void *payload, size_t length) {
-  char line[120];
-  int size = snprintf(line, sizeof line, "%s %llu %lld %d %zu\n", call, (unsigned long long)inode, (long long)at, error, length);
-  struct iovec parts[] = {{line, size}, {(void *)payload, length}};
-  if (syscall(SYS_writev, record_fd, parts, 2) != (long)(size + length)) abort();
-}
-
 static int failed(int error) {
   errno = error;
   return -1;
@@ -96,9 +53,8 @@ static ssize_t change(int fd, const void *data, size_t length, off64_t offset) {
   struct file file;
   if (!is_ours(fd, &file) || !S_ISREG(file.stat.st_mode)) return write_bytes(fd, data, length, offset);
   pthread_mutex_lock(&lock);
-  int error = fault(needs_room);
-  int is_first = error == ENOSPC && control->step == control->fail_at;
-  size_t room = error == 0 ? length : is_first ? length / 2 : 0; // the last write before a disk is full may be a short one
+  int error;
+  size_t room = room_for(length, &error);
   ssize_t written = error != 0 && room == 0 ? failed(error) : write_bytes(fd, data, room, offset);
   if (written >= 0) {
     off64_t at = offset < 0 ? lseek64(fd, 0, SEEK_CUR) - written : offset;
@@ -132,7 +88,7 @@ int fsync(int fd) {
   struct file file;
   if (!is_ours(fd, &file)) return 0;
   pthread_mutex_lock(&lock);
-  int error = fault(needs_no_room);
+  int error = fault(sync_call);
   record("sync", file.stat.st_ino, 0, error, file.path, strlen(file.path));
   pthread_mutex_unlock(&lock);
   return error == 0 ? 0 : failed(error);
@@ -144,7 +100,7 @@ int ftruncate64(int fd, off64_t size) {
   struct file file;
   if (!is_ours(fd, &file)) return syscall(SYS_ftruncate, fd, size);
   pthread_mutex_lock(&lock);
-  int error = fault(needs_no_room);
+  int error = fault(other);
   int result = error != 0 ? failed(error) : syscall(SYS_ftruncate, fd, size);
   if (result == 0) record("truncate", file.stat.st_ino, size, 0, "", 0);
   pthread_mutex_unlock(&lock);
@@ -153,11 +109,11 @@ int ftruncate64(int fd, off64_t size) {
 int ftruncate(int fd, off_t size) { return ftruncate64(fd, size); }
 
 /** Does a call that changes names, and records it with the inode of the second name, and both names. */
-static int change_names(const char *call, const char *from, const char *to, enum room room, long number, int flags) {
+static int change_names(const char *call, const char *from, const char *to, enum kind kind, long number, int flags) {
   char names[8200];
   struct stat made = {0};
   pthread_mutex_lock(&lock);
-  int error = fault(room);
+  int error = fault(kind);
   int result = error != 0 ? failed(error) : syscall(number, AT_FDCWD, from, AT_FDCWD, to, flags);
   if (result == 0) {
     int length = snprintf(names, sizeof names, "%s%c%s", from, '\0', to);
@@ -170,7 +126,7 @@ static int change_names(const char *call, const char *from, const char *to, enum
 
 int rename(const char *from, const char *to) {
   if (!is_below(from)) return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-  return change_names("rename", from, to, needs_no_room, SYS_renameat2, 0);
+  return change_names("rename", from, to, other, SYS_renameat2, 0);
 }
 
 int link(const char *from, const char *to) {
@@ -181,7 +137,7 @@ int link(const char *from, const char *to) {
 static int remove_name(const char *path, int flags) {
   if (!is_below(path)) return syscall(SYS_unlinkat, AT_FDCWD, path, flags);
   pthread_mutex_lock(&lock);
-  int error = fault(needs_no_room);
+  int error = fault(other);
   int result = error != 0 ? failed(error) : syscall(SYS_unlinkat, AT_FDCWD, path, flags);
   if (result == 0) record("remove", 0, 0, 0, path, strlen(path));
   pthread_mutex_unlock(&lock);
@@ -210,7 +166,7 @@ static int open_file(const char *path, int flags, mode_t mode) {
   if (!is_below(path) || (flags & (O_CREAT | O_TRUNC)) == 0) return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
   pthread_mutex_lock(&lock);
   int is_new = lstat(path, &file) != 0;
-  int error = is_new || (flags & O_TRUNC) ? fault(is_new ? needs_room : needs_no_room) : 0;
+  int error = is_new || (flags & O_TRUNC) ? fault(is_new ? needs_room : other) : 0;
   int fd = error != 0 ? failed(error) : syscall(SYS_openat, AT_FDCWD, path, flags, mode);
   if (fd >= 0 && fstat(fd, &file) == 0) {
     if (is_new) record("file", file.st_ino, 0, 0, path, strlen(path));

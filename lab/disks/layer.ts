@@ -13,11 +13,12 @@ export type DiskCall =
   | { readonly call: "remove"; readonly path: string }
   | { readonly call: "acknowledged"; readonly text: string };
 
-/** Faults of a disk: its errno on Linux, and whether every later call fails, too. With ENOSPC, only those that need room. */
+/** Faults of a disk: its errno on Linux, whether every later call fails, too, and whether only some kind of calls (`enum kind` of record.h). */
 export const diskFaults = {
-  "one error": { errno: 5, lasts: false },
-  "no disk": { errno: 5, lasts: true },
-  "a full disk": { errno: 28, lasts: true },
+  "one error": { errno: 5, lasts: false, only: 0 },
+  "one failed sync": { errno: 5, lasts: false, only: 1 },
+  "no disk": { errno: 5, lasts: true, only: 0 },
+  "a full disk": { errno: 28, lasts: true, only: 2 },
 } as const;
 
 export type DiskFault = keyof typeof diskFaults;
@@ -26,6 +27,8 @@ export type DiskFault = keyof typeof diskFaults;
 export interface Layer {
   /** Where the writers write. */
   readonly folder: string;
+  /** The same files, without a layer: what is done here is not recorded. */
+  readonly backing: string;
   /** The fault begins at the call after this number of further ones. */
   arm(calls: number, fault: DiskFault): void;
   disarm(): void;
@@ -35,40 +38,46 @@ export interface Layer {
   takeRecord(): readonly DiskCall[];
 }
 
-/** Compiles the layer. Returns the environment of a process that has it, with all its files in this folder. */
-export function layerEnvironment(folder: string): Record<string, string> {
+/** Compiles a file of this folder. */
+export function compile(source: string, to: string, ...args: readonly string[]): string {
   const compiler = program("gcc", "build-essential", "").path;
-  const library = join(folder, "layer.so");
-  const record = join(folder, "record");
-  const control = join(folder, "control");
-  const source = join(import.meta.dirname, "layer.c");
-  const args = ["-shared", "-fPIC", "-O2", "-pthread", "-o", library, source];
-  const { status, stderr } = spawnSync(compiler, args, { encoding: "utf8" });
+  const all = ["-O2", "-o", to, join(import.meta.dirname, source), ...args];
+  const { status, stderr } = spawnSync(compiler, all, { encoding: "utf8" });
   if (status !== 0)
-    throw new Error(`lab/disks/layer.c cannot be compiled. Install a C compiler for Linux. ${stderr}`);
-  writeFileSync(record, "");
-  writeFileSync(control, Buffer.alloc(4 * 8));
-  return {
-    LD_PRELOAD: library,
-    LAB_DISK_FOLDER: join(folder, "disk"),
-    LAB_DISK_RECORD: record,
-    LAB_DISK_CONTROL: control,
-  };
+    throw new Error(`lab/disks/${source} cannot be compiled. Install a C compiler for Linux. ${stderr}`);
+  return to;
 }
 
-/** The layer that was loaded with `layerEnvironment`. */
+/** Compiles the layer. Returns the environment of a process that has it, with all its files in this folder. */
+export function layerEnvironment(folder: string): Record<string, string> {
+  const library = compile("layer.c", join(folder, "layer.so"), "-shared", "-fPIC", "-pthread");
+  return { LD_PRELOAD: library, ...recordEnvironment(folder) };
+}
+
+/** Creates the files of a record. Returns the environment of a process that writes or reads it. */
+export function recordEnvironment(folder: string) {
+  const record = join(folder, "record");
+  const control = join(folder, "control");
+  writeFileSync(record, "");
+  writeFileSync(control, Buffer.alloc(5 * 8));
+  return { LAB_DISK_FOLDER: join(folder, "disk"), LAB_DISK_RECORD: record, LAB_DISK_CONTROL: control };
+}
+
+/** The layer of `layerEnvironment` or `mountDisk`, in a process that has its environment. */
 export function loadedLayer(): Layer {
   const { LAB_DISK_FOLDER: folder = "", LAB_DISK_RECORD: file = "", LAB_DISK_CONTROL = "" } = process.env;
+  const { LAB_DISK_BACKING: backing = folder } = process.env;
   const [record, control] = [openSync(file, "a+"), openSync(LAB_DISK_CONTROL, "r+")];
-  const numbers = new BigInt64Array(4);
+  const numbers = new BigInt64Array(5);
 
-  function failAt(step: bigint, { errno, lasts }: (typeof diskFaults)[DiskFault]): void {
-    numbers.set([step, BigInt(errno), BigInt(lasts)], 1);
-    writeSync(control, numbers, 8, 24, 8);
+  function failAt(step: bigint, { errno, lasts, only }: (typeof diskFaults)[DiskFault]): void {
+    numbers.set([step, BigInt(errno), BigInt(lasts), BigInt(only)], 1);
+    writeSync(control, numbers, 8, 32, 8);
   }
 
   return {
     folder,
+    backing,
     arm(calls, fault) {
       readSync(control, numbers, 0, 8, 0);
       failAt((numbers[0] ?? 0n) + BigInt(calls) + 1n, diskFaults[fault]);

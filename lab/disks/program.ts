@@ -1,12 +1,13 @@
-// The process that has the layer: `program.ts [part of the name of a writer] [most calls of each, default 40] [seed]`. Ends with 1 if a
-// promise was broken, or if a skipped sync was not noticed although no fewer calls than the default were tried.
+// The process that has a layer: `program.ts files|postgres [part of the name of a writer] [most calls of each, default 40] [seed]`. Ends with
+// 1 if a promise was broken, or if a skipped sync or a broken build was not noticed although no fewer calls than the default were tried.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seededRandom } from "../simulation/random.ts";
 import { importWriter } from "./import-writer.ts";
 import { installInlineThreads } from "./inline-threads.ts";
 import { keyWriters } from "./key-writers.ts";
-import { type DiskFault, diskFaults, loadedLayer } from "./layer.ts";
+import { loadedLayer } from "./layer.ts";
+import { brokenPostgres, postgresWriter } from "./postgres-writer.ts";
 import { sqliteWriters } from "./sqlite-writers.ts";
 import {
   type Broken,
@@ -24,7 +25,7 @@ const mostShown = 5;
 const redundantSyncs = ["key file: keys.draft-…"];
 
 const defaultCalls = 40;
-const [part = "", most = defaultCalls, seed = "1"] = process.argv.slice(2);
+const [layerName, part = "", most = defaultCalls, seed = "1"] = process.argv.slice(2);
 const mostCalls = Number(most);
 const layer = loadedLayer();
 const copies = join(layer.folder, "..", "copies");
@@ -32,27 +33,31 @@ mkdirSync(copies);
 process.removeAllListeners("warning"); // the product warns of each full disk
 installInlineThreads();
 
-for (const writer of [...keyWriters, ...sqliteWriters, importWriter]) {
+const writers = layerName === "files" ? [...keyWriters, ...sqliteWriters, importWriter] : [postgresWriter];
+for (const writer of writers) {
   if (!writer.name.includes(part)) continue;
   const random = seededRandom(`${seed} ${writer.name}`);
   const trials = createTrials(layer, copies, random);
   const recording = await trials.record(writer);
   await tryCalls(writer, trials, recording, random);
-  await skipSyncs(writer, trials, recording, random);
+  if (writer === postgresWriter) await tryBrokenBuilds(trials, random);
+  else await skipSyncs(writer, trials, recording, random);
 }
 
 /** At each call of a sample: cuts the power, and lets the disk fail in each way. */
 async function tryCalls(writer: Writer, trials: Trials, recording: Recording, random: Random): Promise<void> {
-  const calls = sample(recording.calls.length, random);
-  const cutAt = withAcknowledged(recording, calls);
+  const calls = sample([...recording.calls.keys()], mostCalls, random);
+  const moments = withAcknowledged(recording, calls);
+  const cutAt = writer.isSlow ? sample(moments, mostCalls, random) : moments;
   const broken: Broken[] = [];
   for await (const each of trials.cut(writer, recording, cutAt)) broken.push(each);
-  const faults = Object.keys(diskFaults) as DiskFault[];
-  for (const fault of faults)
-    for (const call of calls) for await (const each of trials.fail(writer, call, fault)) broken.push(each);
-  const cuts = (cutAt.length + faults.length * calls.length) * cutsOfCall;
+  const failing = writer.isSlow ? sample(calls, Math.floor(mostCalls / 20), random) : calls;
+  for (const fault of writer.faults)
+    for (const call of failing) for await (const each of trials.fail(writer, call, fault)) broken.push(each);
+  const faults = writer.faults.length * failing.length;
+  const cuts = (cutAt.length + faults) * cutsOfCall(writer);
   console.log(
-    `${writer.name}: ${calls.length} of ${recording.calls.length} calls, ${cuts} power cuts, ${faults.length * calls.length} faults, ${broken.length} broken promises`,
+    `${writer.name}: ${calls.length} of ${recording.calls.length} calls, ${cuts} power cuts, ${faults} faults, ${broken.length} broken promises`,
   );
   for (const { call, after, error } of broken.slice(0, mostShown))
     console.log(`  call ${call}, ${after}:`, error);
@@ -68,14 +73,32 @@ async function skipSyncs(
 ): Promise<void> {
   for (const sync of syncsIn(recording)) {
     const skipped = withoutSync(recording, sync);
-    const calls = withAcknowledged(skipped, sample(skipped.calls.length, random));
-    const found = trials.cut(writer, skipped, calls);
-    const isNoticed = (await found.next()).done !== true;
-    await found.return(undefined);
-    console.log(`  without the sync of ${sync}: ${isNoticed ? "noticed" : "not noticed"}`);
-    const isNeeded = mostCalls >= defaultCalls && !redundantSyncs.includes(`${writer.name}: ${sync}`);
-    if (!isNoticed && isNeeded) process.exitCode = 1;
+    const isNeeded = !redundantSyncs.includes(`${writer.name}: ${sync}`);
+    await expectNoticed(`without the sync of ${sync}`, writer, trials, skipped, random, isNeeded);
   }
+}
+
+async function tryBrokenBuilds(trials: Trials, random: Random): Promise<void> {
+  for (const [name, build] of Object.entries(brokenPostgres))
+    await expectNoticed(name, build, trials, await trials.record(build), random, true);
+}
+
+/** Cuts the power until a promise is broken. */
+async function expectNoticed(
+  name: string,
+  writer: Writer,
+  trials: Trials,
+  recording: Recording,
+  random: Random,
+  isNeeded: boolean,
+): Promise<void> {
+  const calls = withAcknowledged(recording, sample([...recording.calls.keys()], mostCalls, random));
+  const found = trials.cut(writer, recording, calls);
+  const first = await found.next();
+  await found.return(undefined);
+  const how = !first.done && writer.isSlow ? `, at ${first.value.after}: ${first.value.error}` : "";
+  console.log(`  ${name}: ${first.done ? "not noticed" : `noticed${how}`}`);
+  if (first.done && isNeeded && mostCalls >= defaultCalls) process.exitCode = 1;
 }
 
 /** With the moments right after something was acknowledged: most mistakes show there. */
@@ -85,9 +108,9 @@ function withAcknowledged({ calls }: Recording, sampled: readonly number[]): rea
   );
 }
 
-/** At most `mostCalls` of the numbers below `length`, in ascending order. */
-function sample(length: number, random: Random): readonly number[] {
-  const left = Array.from({ length }, (_, n) => n);
-  while (left.length > mostCalls) left.splice(random.below(left.length), 1);
+/** At most this many of the numbers, in their order. */
+function sample(numbers: readonly number[], most: number, random: Random): readonly number[] {
+  const left = [...numbers];
+  while (left.length > most) left.splice(random.below(left.length), 1);
   return left;
 }

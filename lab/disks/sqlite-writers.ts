@@ -9,7 +9,7 @@ import {
   sqliteStore,
 } from "@esim-webhooks/store-sqlite";
 import { entry, key } from "../../test/inbox-entry.ts";
-import { expectAll, type Writer } from "./writer.ts";
+import { expectAll, filesWriter, type Writer } from "./writer.ts";
 
 const leaseMs = 60_000;
 const optionsOf = (folder: string) => ({ path: join(folder, "data", "events.db") });
@@ -35,6 +35,7 @@ async function put(inbox: SqliteInbox, events: number, acknowledge: (id: string)
 
 /** Events that are put, taken and settled. The file is opened twice, so that a checkpoint ends the first time. */
 const inbox: Writer = {
+  ...filesWriter,
   name: "inbox",
   async write(folder, acknowledge) {
     for (let times = 0; times < 2; times++)
@@ -61,6 +62,7 @@ const inbox: Writer = {
 
 /** Ids that are claimed and completed. */
 const store: Writer = {
+  ...filesWriter,
   name: "dedupe store",
   async write(folder, acknowledge) {
     const store = sqliteStore(optionsOf(folder));
@@ -90,6 +92,7 @@ const store: Writer = {
 
 /** Backups of an inbox. A backup that was not acknowledged must be whole, too, or must not exist. */
 const backup: Writer = {
+  ...filesWriter,
   name: "backup",
   async write(folder, acknowledge) {
     for (let times = 0; times < 2; times++) {

@@ -1,15 +1,16 @@
-import { mkdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
 import { WebhookError } from "@esim-webhooks/core";
 import type { Random } from "../simulation/random.ts";
-import { createDisk, type Disk, type Survival } from "./disk.ts";
+import { createDisk, type Disk, readStored, type Stored, type Survival } from "./disk.ts";
 import type { DiskCall, DiskFault, Layer } from "./layer.ts";
 import type { Writer } from "./writer.ts";
 
 /** One call of a writer, as the layer has recorded it. */
 export interface Recording {
   readonly folder: string;
-  readonly inode: string;
+  /** The folder before the first call. */
+  readonly begun: Stored;
   readonly calls: readonly DiskCall[];
 }
 
@@ -24,14 +25,14 @@ export interface Broken {
 export interface Trials {
   /** Records a writer on a disk that does not fail. */
   record(writer: Writer): Promise<Recording>;
-  /** Cuts the power at these calls, `cutsOfCall` times each, and yields the broken promises. */
+  /** Cuts the power at these calls, and yields the broken promises. */
   cut(writer: Writer, recording: Recording, at: readonly number[]): AsyncGenerator<Broken>;
   /** Lets one call fail, then the disk works again and the writer continues, then the power is cut. */
   fail(writer: Writer, call: number, fault: DiskFault): AsyncGenerator<Broken>;
 }
 
 /** How often each cut is tried, with other changes that are lost. */
-export const cutsOfCall = 6;
+export const cutsOfCall = ({ isSlow }: Writer): number => (isSlow ? 1 : 6);
 
 /**
  * The files and folders that a writer syncs, without what is random in their names. Not the rollback journal, which SQLite uses only until
@@ -68,12 +69,15 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
     { after: "other names and sectors are there", name: half, data: half, tears: true },
   ];
   let folders = 0;
+  let cuts = 0;
 
-  function begin(): Omit<Recording, "calls"> {
-    const folder = join(layer.folder, `${++folders}`);
-    mkdirSync(folder, { recursive: true });
+  async function begin({ prepare }: Writer): Promise<Omit<Recording, "calls">> {
+    const name = `${++folders}`;
+    const stored = join(layer.backing, name);
+    mkdirSync(layer.backing, { recursive: true });
+    await (prepare ?? mkdirSync)(stored);
     layer.takeRecord();
-    return { folder, inode: `${statSync(folder).ino}` };
+    return { folder: join(layer.folder, name), begun: readStored(stored) };
   }
 
   async function* checkCut(
@@ -82,13 +86,14 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
     call: number,
     acknowledged: readonly string[],
   ): AsyncGenerator<Broken> {
-    for (const [index, { after, ...survival }] of survivals.entries()) {
+    for (let n = cutsOfCall(writer); n > 0; n--) {
+      const { after, ...survival } = survivals[cuts++ % survivals.length] as (typeof survivals)[number];
       const copy = join(copies, `${++folders}`);
       disk.restore(copy, survival);
       const kept = [...acknowledged];
       try {
         await writer.check(copy, kept);
-        if (index < survivals.length - 1) continue;
+        if (after !== survivals.at(-1)?.after) continue;
         await writer.write(copy, (what) => kept.push(what)); // and the writer continues
         await writer.check(copy, kept);
       } catch (error) {
@@ -101,14 +106,14 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
 
   return {
     async record(writer) {
-      const place = begin();
+      const place = await begin(writer);
       await writer.write(place.folder, layer.acknowledge);
       const calls = layer.takeRecord();
       rmSync(place.folder, { recursive: true });
       return { ...place, calls };
     },
-    async *cut(writer, { folder, inode, calls }, at) {
-      const disk = createDisk(folder, inode);
+    async *cut(writer, { folder, begun, calls }, at) {
+      const disk = createDisk(folder, begun);
       const acknowledged: string[] = [];
       for (const [index, call] of calls.entries()) {
         if (call.call === "acknowledged") acknowledged.push(call.text);
@@ -117,7 +122,7 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
       }
     },
     async *fail(writer, call, fault) {
-      const { folder, inode } = begin();
+      const { folder, begun } = await begin(writer);
       const acknowledged: string[] = [];
       const acknowledge = (what: string) => acknowledged.push(what);
       try {
@@ -133,7 +138,7 @@ export function createTrials(layer: Layer, copies: string, random: Random): Tria
         yield { call, after: fault, error: thrown };
       }
       layer.disarm();
-      const disk = createDisk(folder, inode);
+      const disk = createDisk(folder, begun);
       for (const each of layer.takeRecord()) if (each.call !== "acknowledged") disk.apply(each);
       yield* checkCut(writer, disk, call, acknowledged);
       rmSync(folder, { recursive: true });

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { runNode } from "../../test/run.ts";
+import { withoutDisk } from "../disks/fuse.ts";
 
 /** The output of `npm run lab -- disks`, once no promise was broken. */
 async function disks(writer: string, mostCalls: number): Promise<string> {
@@ -30,4 +31,12 @@ it("loses nothing acknowledged at some calls of each writer, and would without e
 
 it("keeps keys in a folder when any call of their writer fails, and the writer continues", async () => {
   expect(await disks("keys in a folder", 100)).toMatch(/^keys in a folder: (\d+) of \1 calls/m);
+});
+
+it("loses nothing acknowledged of Postgres, and would with fsync or synchronous commits off", async (context) => {
+  context.skip(withoutDisk !== undefined, withoutDisk);
+  const output = await disks("postgres", 2);
+  expect(output).toMatch(/^postgres: 2 of \d+ calls, 2 power cuts/m);
+  const noticed = [...output.matchAll(/^ {2}(.+): noticed, at a power cut/gm)].map(([, name]) => name);
+  expect(noticed).toEqual(["fsync = off", "stores that leave synchronous_commit = off"]);
 });

@@ -50,7 +50,7 @@ export function program(
 let listsAreFresh = false;
 
 /** Waits for other processes that install with apt-get, which would refuse it. */
-function installWithApt(debianPackage: string): void {
+export function installWithApt(debianPackage: string): void {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
   const apt = ["/tmp/esim-webhooks-apt.lock", "apt-get", "-qq", "-o", "DPkg::Lock::Timeout=300"];
   process.stderr.write(`Installing ${debianPackage} with apt-get (once) …\n`);

@@ -98,7 +98,18 @@ export async function keepServer(way: string, folder: string, server: ServerComm
     return childrenOf(kept.pid());
   }
 
-  await start();
+  async function close(): Promise<void> {
+    const ended = new Promise((resolve) => keeper.on("exit", resolve));
+    keeper.stdin?.end();
+    await ended;
+  }
+
+  try {
+    await start();
+  } catch (error) {
+    await close();
+    throw error;
+  }
   return {
     url: server.url,
     way,
@@ -117,11 +128,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
     async resume() {
       signal([...stopped(), kept.pid()], "SIGCONT");
     },
-    async close() {
-      const ended = new Promise((resolve) => keeper.on("exit", resolve));
-      keeper.stdin?.end();
-      await ended;
-    },
+    close,
   };
 }
 

@@ -31,28 +31,33 @@ export async function sharedPostgres(): Promise<TestServer> {
 
 function makeFiles(data: string): void {
   const made = process.env[newFiles];
-  const [command, args] =
-    made === undefined
-      ? [
-          initdb().path,
-          ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-        ]
-      : ["cp", ["-Rp", made, data]];
-  execFileSync(command, args, { cwd: dirname(data), stdio: ["ignore", "ignore", "inherit"], ...asNobody() });
+  if (made === undefined) makeNewFiles(data);
+  else runAsNobody("cp", ["-Rp", made, data], dirname(data));
+}
+
+/** Creates the files of a new Postgres by `initdb`, with these further arguments. */
+export function makeNewFiles(data: string, ...args: readonly string[]): void {
+  const all = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", ...args];
+  runAsNobody(initdb().path, all, dirname(data));
+}
+
+function runAsNobody(command: string, args: readonly string[], cwd: string): void {
+  execFileSync(command, args, { cwd, stdio: ["ignore", "ignore", "inherit"], ...asNobody() });
 }
 
 const initdb = () => program("initdb", "postgresql", ", or start Docker");
+
+/** A private Postgres on files that are there, and that stay after it is closed. */
+export async function postgresOn(data: string, changes: Record<string, string>): Promise<TestServer> {
+  return startIn(await serverFolder("postgres"), changes, () => {}, [], data);
+}
 
 /** A standby of a private Postgres, which replicates to it under this name. */
 export async function privateStandby(primary: TestServer, name: string): Promise<TestServer> {
   const copy = (data: string) => {
     const from = `${primary.url}?application_name=${name}`;
     const args = ["-d", from, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync"];
-    execFileSync(join(dirname(realpathSync(initdb().path)), "pg_basebackup"), args, {
-      cwd: dirname(data),
-      stdio: ["ignore", "ignore", "inherit"],
-      ...asNobody(),
-    });
+    runAsNobody(join(dirname(realpathSync(initdb().path)), "pg_basebackup"), args, dirname(data));
   };
   return startIn(await serverFolder("postgres"), {}, copy);
 }
@@ -62,9 +67,9 @@ async function startIn(
   changes: Record<string, string>,
   make: (data: string) => void = makeFiles,
   runner: readonly string[] = [],
+  data = join(folder, "data"),
 ): Promise<TestServer> {
   const { path, way } = initdb();
-  const data = join(folder, "data");
   const port = await freePort();
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   make(data);
