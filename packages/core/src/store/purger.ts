@@ -10,15 +10,19 @@ export interface Purger {
 }
 
 const sliceRows = 500;
+const mostRows = 4000;
 const pauseByWork = 9; // so a tenth of the time is for purging
 const everyMs = 60_000;
 
 /**
  * For authors of stores: calls `purge` with a limit, at most once a minute. If it resolves to the limit, there may be more: then the
- * next slice is due after nine times the time that this one took, so a large import whose retention ends slows down nothing else.
+ * next slice is due after nine times the time that this one took, so a large import whose retention ends slows down nothing else. For each
+ * minute after which there is still more, the slices have twice as many rows, up to 4,000: a busy store answers late, but must not grow.
  */
 export function createPurger(purge: (limit: number) => Promise<number>): Purger {
   let nextAt = 0;
+  let rows = sliceRows;
+  let growsAt: number | undefined;
   return {
     waitMs: () => Math.max(0, nextAt - performance.now()),
     async purgeIfDue() {
@@ -27,10 +31,14 @@ export function createPurger(purge: (limit: number) => Promise<number>): Purger 
       nextAt = Number.POSITIVE_INFINITY;
       let purged = 0;
       try {
-        purged = await purge(sliceRows);
+        purged = await purge(rows);
       } finally {
         const now = performance.now();
-        nextAt = now + (purged < sliceRows ? everyMs : pauseByWork * (now - startedAt));
+        const isAll = purged < rows;
+        nextAt = now + (isAll ? everyMs : pauseByWork * (now - startedAt));
+        if (isAll) [rows, growsAt] = [sliceRows, undefined];
+        else if (growsAt === undefined) growsAt = now + everyMs;
+        else if (now >= growsAt) [rows, growsAt] = [Math.min(2 * rows, mostRows), now + everyMs];
       }
     },
   };

@@ -15,20 +15,33 @@ function storeWith(over: number) {
     slices.push(purged);
     return purged;
   });
-  return { purger, slices };
+  const add = (rows: number) => {
+    left += rows;
+  };
+  return { purger, slices, add };
 }
 
 describe("createPurger", () => {
-  it("deletes 300,000 rows in slices, and leaves nine tenths of the time to others", async () => {
-    const { purger, slices } = storeWith(300_000);
+  it("deletes many rows in slices that grow with each minute, leaves nine tenths of the time to others, and begins with small ones again", async () => {
+    const { purger, slices, add } = storeWith(2_000_000);
     const startedAt = performance.now();
-    await purger.purgeIfDue();
-    while (purger.waitMs() < 60_000) {
-      vi.advanceTimersByTime(purger.waitMs());
+    async function purgeAll() {
       await purger.purgeIfDue();
+      while (purger.waitMs() < 60_000) {
+        vi.advanceTimersByTime(purger.waitMs());
+        await purger.purgeIfDue();
+      }
     }
-    expect(slices).toEqual([...Array(600).fill(500), 0]);
+    await purgeAll();
+    const inMinute = (rows: number) => slices.filter((purged) => purged === rows).length;
+    expect([500, 1000, 2000].map(inMinute)).toEqual([301, 300, 300]);
+    expect(Math.max(...slices)).toBe(4000);
     expect((performance.now() - startedAt) / (slices.length * 20)).toBeCloseTo(10, 1);
+
+    add(501);
+    vi.advanceTimersByTime(60_000);
+    await purgeAll();
+    expect(slices.slice(-2)).toEqual([500, 1]);
   });
 
   it("deletes nothing before the time has come", async () => {
