@@ -151,6 +151,12 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   }
   const sent = sender.send([...held, ...early]);
   await promise("Not all handlers that are held have started.", () => held.every(({ id }) => isStarted(id)));
+  const stored = [...held, ...early];
+  const isSlow = fault.speeds?.some((speed) => speed < 0.5) === true;
+  const isInline = setup.engineName === "redis";
+  if (!isSlow && !isInline)
+    // a delivery that arrives later is held off until the clocks are right
+    await promise("Not all events were stored.", () => stored.every(({ id }) => sender.acknowledged.has(id)));
 
   for (const step of fault.steps ?? []) {
     clocks.set(step);
@@ -163,11 +169,9 @@ async function runTrial(trial: Trial): Promise<TrialResult> {
   await fleet.at(-1)?.kill();
   const killed = fleet.length - 1;
   writeFileSync(release, "");
-  const stored = [...held, ...early];
-  const isSlow = fault.speeds?.some((speed) => speed < 0.5) === true;
   const waiting = fault.waits?.[setup.engineName] ?? [];
   const free = stored.filter(({ id }) => !waiting.some((kind) => id.startsWith(kind)));
-  if (!isSlow && setup.engineName !== "redis") await untilDone(free, "while the clocks were wrong");
+  if (!isSlow && !isInline) await untilDone(free, "while the clocks were wrong");
 
   if (isSlow) await fleet[0]?.kill();
   if (!fault.stays) clocks.set({});

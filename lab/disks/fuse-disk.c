@@ -1,5 +1,5 @@
 // A disk of FUSE: passes each call through to a backing folder, and records and fails calls as `layer.c` does. It serves programs that
-// `layer.c` cannot, such as a server with many processes. The kernel sends it each write at once, since it has no writeback cache.
+// `layer.c` cannot, such as a server with many processes. The kernel sends it each write immediately, since it has no writeback cache.
 //
 // fuse-disk <backing folder> <mount point>. Runs in the foreground with one thread, so the order of the records is the order of the calls.
 // Prints a line once it is mounted, and unmounts when its parent ends. What it does not have, such as fallocate, the kernel refuses.
@@ -152,7 +152,7 @@ static void *disk_init(struct fuse_conn_info *connection, struct fuse_config *se
   settings->use_ino = 1;      // the inodes of the backing folder, as in the records
   settings->hard_remove = 1;  // an open file that is removed gets no other name
   settings->nullpath_ok = 1;  // calls of an open file have only its descriptor
-  settings->kernel_cache = 1; // only the mount point changes the files
+  settings->kernel_cache = 1; // once a writer has begun, only the mount point changes the files
   puts("mounted");
   fflush(stdout);
   return NULL;

@@ -39,6 +39,7 @@ export async function mountDisk(folder: string): Promise<MountedDisk> {
     environment,
     async unmount() {
       spawnSync("umount", ["--lazy", mountPoint], { stdio: "inherit" });
+      disk.kill();
       await ended;
     },
   };

@@ -9,7 +9,7 @@ import { layerEnvironment } from "./layer.ts";
 
 /**
  * Runs each writer on a disk that fails and loses power at each of its calls. Resolves to whether each kept its promises.
- * @param given as `program.ts` says, without the layer. Postgres runs if no writer is named, or it
+ * @param given as `program.ts` says, without the layer. Postgres runs if no writer or `postgres` is named
  */
 export async function runDisks(...given: readonly string[]): Promise<boolean> {
   const [part] = given;

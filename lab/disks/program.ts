@@ -1,5 +1,5 @@
 // The process that has a layer: `program.ts files|postgres [part of the name of a writer] [most calls of each, default 40] [seed]`. Ends with
-// 1 if a promise was broken, or if a skipped sync or a broken build was not noticed although no fewer calls than the default were tried.
+// 1 if a promise was broken, or if a skipped sync or a broken build was not noticed with 40 calls or more.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Random, seededRandom } from "../simulation/random.ts";
@@ -34,8 +34,14 @@ process.removeAllListeners("warning"); // the product warns of each full disk
 installInlineThreads();
 
 const writers = layerName === "files" ? [...keyWriters, ...sqliteWriters, importWriter] : [postgresWriter];
-for (const writer of writers) {
-  if (!writer.name.includes(part)) continue;
+const named = writers.filter(({ name }) => name.includes(part));
+if (named.length === 0) {
+  console.error(
+    `Name a part of one of these writers: ${writers.map(({ name }) => name).join(", ")}, postgres.`,
+  );
+  process.exitCode = 1;
+}
+for (const writer of named) {
   const random = seededRandom(`${seed} ${writer.name}`);
   const trials = createTrials(layer, copies, random);
   const recording = await trials.record(writer);
@@ -51,7 +57,7 @@ async function tryCalls(writer: Writer, trials: Trials, recording: Recording, ra
   const cutAt = writer.isSlow ? sample(moments, mostCalls, random) : moments;
   const broken: Broken[] = [];
   for await (const each of trials.cut(writer, recording, cutAt)) broken.push(each);
-  const failing = writer.isSlow ? sample(calls, Math.floor(mostCalls / 20), random) : calls;
+  const failing = writer.isSlow ? sample(calls, Math.ceil(mostCalls / 20), random) : calls;
   for (const fault of writer.faults)
     for (const call of failing) for await (const each of trials.fail(writer, call, fault)) broken.push(each);
   const faults = writer.faults.length * failing.length;

@@ -38,7 +38,7 @@ async function keepRedis(
 ): Promise<TestServer> {
   const folder = await serverFolder("redis");
   const url = `redis://127.0.0.1:${port}`;
-  // written before each answer; with everysec, a write waits while the file is synced, and a SIGKILL then loses it
+  // Redis writes the file before each answer; with everysec, a write waits while the file is synced, and a SIGKILL then loses it
   const files = ["--dir", folder, "--appendonly", "yes", "--appendfsync", "no", "--save", ""];
   const [command = path, ...before] = [...runner, path];
   return keepServer(way, folder, {

@@ -11,13 +11,15 @@ export interface Purger {
 
 const sliceRows = 500;
 const mostRows = 4000;
+const longestToGrowMs = 500; // far from the time limit of a store
 const pauseByWork = 9; // so a tenth of the time is for purging
 const everyMs = 60_000;
 
 /**
  * For authors of stores: calls `purge` with a limit, at most once a minute. If it resolves to the limit, there may be more: then the
  * next slice is due after nine times the time that this one took, so a large import whose retention ends slows down nothing else. For each
- * minute after which there is still more, the slices have twice as many rows, up to 4,000: a busy store answers late, but must not grow.
+ * minute after which there is still more, the slices have twice as many rows, up to 4,000, unless they take half a second already. Otherwise a busy
+ * store, which answers late, would grow.
  */
 export function createPurger(purge: (limit: number) => Promise<number>): Purger {
   let nextAt = 0;
@@ -34,11 +36,13 @@ export function createPurger(purge: (limit: number) => Promise<number>): Purger 
         purged = await purge(rows);
       } finally {
         const now = performance.now();
+        const tookMs = now - startedAt;
         const isAll = purged < rows;
-        nextAt = now + (isAll ? everyMs : pauseByWork * (now - startedAt));
+        nextAt = now + (isAll ? everyMs : pauseByWork * tookMs);
         if (isAll) [rows, growsAt] = [sliceRows, undefined];
         else if (growsAt === undefined) growsAt = now + everyMs;
-        else if (now >= growsAt) [rows, growsAt] = [Math.min(2 * rows, mostRows), now + everyMs];
+        else if (now >= growsAt && tookMs < longestToGrowMs)
+          [rows, growsAt] = [Math.min(2 * rows, mostRows), now + everyMs];
       }
     },
   };

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { loggerTo } from "../../../../test/support/logger-to.ts";
 import { createPurger, type PurgeClock, safePurge } from "../../src/store/purger.ts";
 
-/** A store in which so many rows are over. Deleting a slice takes it 20 ms, on a clock of the test's own. */
-function storeWith(over: number) {
+/** A store in which so many rows are over. Deleting a slice takes it 20 ms or as long as is given, on a clock of the test's own. */
+function storeWith(over: number, sliceMs = 20) {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const slices: number[] = [];
@@ -11,7 +11,7 @@ function storeWith(over: number) {
   const purger = createPurger(async (limit) => {
     const purged = Math.min(limit, left);
     left -= purged;
-    vi.advanceTimersByTime(20);
+    vi.advanceTimersByTime(sliceMs);
     slices.push(purged);
     return purged;
   });
@@ -42,6 +42,15 @@ describe("createPurger", () => {
     vi.advanceTimersByTime(60_000);
     await purgeAll();
     expect(slices.slice(-2)).toEqual([500, 1]);
+  });
+
+  it("does not let slices grow that take half a second", async () => {
+    const { purger, slices } = storeWith(100_000, 500);
+    while (slices.length < 100) {
+      await purger.purgeIfDue();
+      vi.advanceTimersByTime(purger.waitMs());
+    }
+    expect(new Set(slices)).toEqual(new Set([500]));
   });
 
   it("deletes nothing before the time has come", async () => {

@@ -112,7 +112,7 @@ const nameOf = ({ source, id }: EventRow) => `${id} ${source}`;
 /** Rows as they were first read, each brought up to date in its place: a list does not move under its reader. */
 export function useHeld({ data, key, actions: seen }: Loaded<EventPage>): {
   readonly rows: readonly HeldRow[] | undefined;
-  /** Of the list that the rows are from. */
+  /** The key of the list that has the rows. */
   readonly key: string | undefined;
   readonly newCount: number;
   readonly show: () => void;

@@ -53,7 +53,7 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
     const stored = await state.read(name);
     const known = stored && readPassState(name, stored.value);
     const plan = options.plan(known);
-    if (known?.runner) await awaitOtherPass(stored?.version, known.runner, options);
+    if (stored && known?.runner) await awaitOtherPass(stored.version, known.runner, options);
     if (signal?.aborted) break;
     const value = storedState({ ...plan.initialState, runner: { run, leaseMs } });
     if (await state.write(name, value, stored?.version)) return heldClaim(plan, options); // false: the state has changed since
@@ -66,7 +66,7 @@ export async function claimPass(options: ClaimOptions): Promise<PassClaim> {
  * with `reconcile_in_use` when that pass is alive.
  */
 async function awaitOtherPass(
-  version: string | undefined,
+  version: string,
   { leaseMs }: Runner,
   { state, name, signal, logger }: ClaimOptions,
 ): Promise<void> {

@@ -8,7 +8,7 @@ export interface SelectionOptions extends PassPlan {
   readonly includeComing: boolean;
   /** The time of the service, approximately, in ms. */
   readonly nowMs: number;
-  /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. Empty for a full pass, which tries them all. */
+  /** The short hashes of events whose handlers failed in earlier passes, without those that have succeeded since. */
   readonly stillFailing: ReadonlySet<string>;
 }
 
@@ -57,7 +57,7 @@ export function createSelection({
 
   /** Whether the event's handler has failed, and this pass does not run it again. A full pass does, as does a pass to the watermark while the event holds the watermark back. */
   function isNotTriedNow(delivery: WebhookDelivery): boolean {
-    const isTried = depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs);
+    const isTried = depth === "full" || (depth === "watermark" && mayHold(occurredAtMs(delivery), nowMs));
     return !isTried && stillFailing.has(shortHash(delivery.eventId ?? ""));
   }
 

@@ -33,7 +33,7 @@ function alarmsAfter(ms: number, before: PassState["reported"] = {}, dryRun = fa
 afterEach(() => void vi.restoreAllMocks());
 
 describe("the alarm for events that were acknowledged and lost", () => {
-  it("comes at once for the first ones, and then once a second at most, with the first 20 ids", () => {
+  it("comes immediately for the first ones, and then once a second at most, with the first 20 ids", () => {
     let ms = 0;
     vi.spyOn(monotonicClock, "now").mockImplementation(() => ms);
     const { note, flush, lines, ids } = alarmsAfter(0);

@@ -32,7 +32,7 @@ function passes(state: StateStore = memoryState()) {
   };
 }
 
-it("a pass is in the state with its lease until it ends, with the mark that it reaches, and the next one follows at once", async () => {
+it("a pass is in the state with its lease until it ends, with the mark that it reaches, and the next one follows immediately", async () => {
   const state = memoryState();
   const { claim, lines } = passes(state);
   const first = await claim("first", never);
@@ -79,7 +79,7 @@ it("a pass that waits looks several times in a lease, and begins where the other
   await second.end({});
 });
 
-it("a pass begins anew if another one was quicker", async () => {
+it("a pass begins again if another one was quicker", async () => {
   const state = memoryState();
   let others = 1;
   const raced: StateStore = {
@@ -120,7 +120,6 @@ function removable() {
 it("a pass that waits begins when the state of the other one is removed", async () => {
   const { state, only, change } = removable();
   const first = await passes(state).claim("first", 120);
-  await change({ run: "first", leaseMs: 120 });
   const second = passes(state);
   const { logger, ...options } = second.options("second", never);
   const claim = await claimPass({ ...options, logger: { ...logger, info: () => void change() } });

@@ -39,7 +39,7 @@ it.each([
   "durable_store_required",
   "source_unknown",
   "unknown_event_type",
-])("rejects for a mistake in the set-up, which no later pass mends: %s", async (code) => {
+])("rejects for a mistake in the set-up, which no later pass corrects: %s", async (code) => {
   const { lines, ended } = unreadable(errorOf(code));
   await expect(ended()).rejects.toMatchObject({ code });
   expect(lines).toEqual([]);
@@ -50,14 +50,11 @@ it.each<[string, string, Error]>([
   ["debug", "a pass of another process", errorOf("reconcile_in_use")],
   ["error", "an error that has such a code by chance", Object.assign(new Error(), { code: "no_watermark" })],
   ["error", "another one", Object.assign(new Error(), { code: "reconcile_in_use" })],
-])(
-  "logs at level %s, and goes on after the next interval, 5 minutes by default: %s",
-  async (level, _, err) => {
-    const { lines, ended } = unreadable(err);
-    await ended();
-    expect(lines).toEqual([[level, { err, endpoint: "endpoint-1", source: "default", everyMs: 300_000 }]]);
-  },
-);
+])("logs at level %s, with the interval, 5 minutes by default: %s", async (level, _, err) => {
+  const { lines, ended } = unreadable(err);
+  await ended();
+  expect(lines).toEqual([[level, { err, endpoint: "endpoint-1", source: "default", everyMs: 300_000 }]]);
+});
 
 it("logs no error of a pass that was stopped", async () => {
   const stop = new AbortController();

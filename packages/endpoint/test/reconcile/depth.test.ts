@@ -67,7 +67,7 @@ it.each<[Depth, number, Partial<Reach["passes"]>]>([
   ["watermark", Number.POSITIVE_INFINITY, { recent: now, watermark: now, quietUntil: now }],
   ["full", now + 2 * hour, { recent: now, watermark: now, full: now, quietUntil: now + 2 * hour }],
 ])(
-  "a pass of depth %s counts for the shallower ones, with the next attempt at %d",
+  "a pass of depth %s is also one of the shallower ones, with the next attempt at %d",
   (depth, nextMs, changed) => {
     const before = reach(2, 30, 1);
     expect(

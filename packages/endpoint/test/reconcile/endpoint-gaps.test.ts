@@ -225,7 +225,7 @@ it.each<
     { gaps: [closed(1, 10, "a", "b"), closed(2, 10, "c")] },
   ],
   [
-    "a gap in which it was inactive, beside that of a type",
+    "a gap in which it was inactive, and that of a type",
     { lacking: { a: 1, "*": 1 } },
     { eventTypes: ["a"] },
     undefined,

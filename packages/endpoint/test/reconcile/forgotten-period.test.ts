@@ -29,7 +29,7 @@ it.each<[string, Partial<WholeListing>, readonly [number, number] | null]>([
     [now - 7 * day - 10 * minute - 1, now - 7 * day],
   ],
   [
-    "if what was settled is ten minutes too early, whatever since is",
+    "if what was settled is ten minutes too early, with any since",
     { since: new Date(0), fromMs: now - 7 * day - minute },
     [now - 7 * day - minute, now - 7 * day],
   ],

@@ -220,7 +220,7 @@ it.each([
   ["one that has ended", { rotatingUntil: timeIn(0) }, true],
   ["one that has not ended", { rotatingUntil: timeIn(1000) }, false],
 ])(
-  "receivers that hold off before they are asked to read another key store, unless this one has a hold-off: %s",
+  "a receiver that holds off before the check reads another key store, unless this one has a hold-off: %s",
   async (_, before, isRefused) => {
     const keys = memoryKeys({ keys: [newSecret()], ...before });
     const { record } = keys;

@@ -116,7 +116,7 @@ export function memoryService(): MemoryService {
   const createdAt = new Date(clock.now() - 60 * 60_000).toISOString();
   const endpoint = "endpoint-1";
   endpoints.push({
-    ...{ webhookEndpointReference: endpoint, url: "https://shop.example/webhooks", description: null },
+    ...{ webhookEndpointReference: endpoint, url: "http://127.0.0.1:9/webhooks", description: null },
     ...{ eventTypes: ["esim.enabled"], active: true, createdAt, updatedAt: createdAt },
   });
   secrets.set(endpoint, newSecret());

@@ -124,7 +124,7 @@ function sayWhatCanBeLost(servers: readonly ServerFacts[], logger: Logger): void
   } else if (servers.some(({ fsync }) => fsync === "everysec" || fsync === "no")) {
     logger.info(
       {},
-      "The Redis server's appendfsync is not always: when Redis is killed or its machine fails, the acknowledged events of the last second or two (or, with no, of longer) can be lost. waitAof waits for the disk before it acknowledges.",
+      "The Redis server's appendfsync is not always: when its machine fails, or with everysec also when Redis is killed, acknowledged events can be lost: those of the last second or two, with no of longer. waitAof waits for the disk before it acknowledges.",
     );
   }
 }
