@@ -57,7 +57,7 @@ async function tryCalls(writer: Writer, trials: Trials, recording: Recording, ra
   const cutAt = writer.isSlow ? sample(moments, mostCalls, random) : moments;
   const broken: Broken[] = [];
   for await (const each of trials.cut(writer, recording, cutAt)) broken.push(each);
-  const failing = writer.isSlow ? sample(calls, Math.ceil(mostCalls / 20), random) : calls;
+  const failing = writer.isSlow ? sample(calls, Math.floor(mostCalls / 20), random) : calls;
   for (const fault of writer.faults)
     for (const call of failing) for await (const each of trials.fail(writer, call, fault)) broken.push(each);
   const faults = writer.faults.length * failing.length;
