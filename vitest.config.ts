@@ -1,3 +1,5 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
 import { limits } from "./test/budget/limits.ts";
@@ -17,6 +19,21 @@ function without(files: RegExp, advice: string): Plugin {
     },
   };
 }
+
+/** Makes a folder that is deleted at the end, with all that tests and killed processes have left in it. */
+function folderOfRun(parent: string): string {
+  const path = mkdtempSync(join(parent, "esim-webhooks-tests-"));
+  chmodSync(path, 0o711); // a server in it may have a user of its own
+  process.once("exit", () => {
+    try {
+      rmSync(path, { recursive: true, maxRetries: 5 });
+    } catch {
+      // a server still writes into it
+    }
+  });
+  return path;
+}
+
 const noServers = without(
   /^\/test\/servers\//,
   "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
@@ -28,9 +45,8 @@ const noInstallations = without(
 
 const folders = ["packages/*/test/**", "test/**", "lab/test/**"];
 const ending = (name: string) => folders.map((folder) => `${folder}/*${name}`);
-const inMemory = memoryFolder();
-/** Half of what those tests wait for is syncs. The laboratory syncs to the disk. */
-const quick = { env: inMemory === undefined || process.env["TMPDIR"] ? {} : { TMPDIR: inMemory } };
+/** In memory, since half of what those tests wait for is syncs. The laboratory syncs to the disk. */
+const quick = { env: { TMPDIR: folderOfRun(process.env["TMPDIR"] || memoryFolder() || tmpdir()) } };
 /** The long tests print a warning that no test expects; it fails the others. */
 const printing = ({ env = {} }: { env?: Record<string, string> }) => ({
   env: { ...env, PRINT_WARNINGS: "1" },

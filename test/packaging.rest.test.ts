@@ -9,6 +9,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +25,7 @@ import { oldestNode, withoutOldestNode } from "./oldest-node.ts";
 import { startRegistry } from "./package-registry.ts";
 import { makeClone, manifests, names, release, runIn } from "./release-clone.ts";
 import { root, runCommand } from "./run.ts";
-import { followStartPage } from "./start-page.ts";
+import { followStartPage, startCommands } from "./start-page.ts";
 
 const place = mkdtempSync(join(tmpdir(), "esim-webhooks-packed-"));
 const project = join(place, "project");
@@ -58,24 +59,27 @@ const run = (command: string, args: readonly string[], cwd = project, node = pro
 const tarballs = (folder: string): string[] =>
   globSync("release/*.tgz", { cwd: folder }).map((file) => join(folder, file));
 
-/** Makes an empty project, and installs the tarballs and nothing else of this repository. */
-function install(folder: string, node: string): void {
-  mkdirSync(folder);
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-  const types = "@types/node@24";
-  run(
-    "npm",
-    ["install", "--engine-strict", "--prefer-offline", "--no-audit", "--no-fund", types, ...tarballs(clone)],
-    folder,
-    node,
-  );
+/**
+ * Installs by the commands of docs/start.md in an empty project, with the tarballs in place of our packages. The oldest Node.js does it,
+ * if it is there: npm refuses packages that are not for it.
+ */
+async function install(): Promise<void> {
+  mkdirSync(project);
+  writeFileSync(join(project, "package.json"), '{ "type": "module" }');
+  const flags = "--engine-strict --prefer-offline --no-audit --no-fund @types/node@24";
+  const packed = tarballs(clone).map((file) => ` '${file}'`);
+  const { commands } = await startCommands();
+  for (const command of commands.filter((text) => text.startsWith("npm "))) {
+    const shell = command.replace(/(?: @esim-webhooks\/\S+)+/, ` ${flags} ${packed.join("")}`);
+    run("bash", ["-c", shell], project, withoutOldestNode === undefined ? oldestNode : process.execPath);
+  }
 }
 
 let printed: string;
-beforeAll(() => {
+beforeAll(async () => {
   makeClone(clone);
   printed = release(clone);
-  install(project, process.execPath);
+  await install();
   const compilerOptions = {
     strict: true,
     noEmit: true,
@@ -278,11 +282,9 @@ describe("the packed packages, installed elsewhere", () => {
 
   it("install into an empty project on Node.js 22.18, import from every entry, and run as a command", (context) => {
     context.skip(withoutOldestNode !== undefined, withoutOldestNode);
-    const older = join(place, "older");
-    install(older, oldestNode);
-    writeFileSync(join(older, "imports.js"), imports);
-    expect(run(oldestNode, ["imports.js"], older)).toBe("imported on 22.18.0\n");
-    expect(run(join(older, "node_modules/.bin/esim-webhooks"), ["--version"], older, oldestNode)).toBe(
+    writeFileSync(join(project, "imports-22.js"), imports);
+    expect(run(oldestNode, ["imports-22.js"])).toBe("imported on 22.18.0\n");
+    expect(run(join(project, "node_modules/.bin/esim-webhooks"), ["--version"], project, oldestNode)).toBe(
       `${manifests[0]?.version}\n`,
     );
   });
@@ -336,15 +338,19 @@ export default defineConfig({ secret: "whsec_${"Zm9v".repeat(8)}", handlers: { "
   });
 
   it("get a new user from nothing to a reconciled receiver with a dashboard and an alert, by the commands of docs/start.md", async () => {
-    const folder = join(place, "esims");
+    const folder = join(project, "esims");
     mkdirSync(folder);
-    const packed = tarballs(clone).map((file) => ` '${file}'`);
-    await followStartPage({
+    symlinkSync("../node_modules", join(folder, "node_modules")); // by the page's commands
+    await followStartPage(
       folder,
-      prelude: `PATH='${dirname(process.execPath)}':$PATH; npx() { exec "node_modules/.bin/$@"; }`,
-      npm: (command) =>
-        command.replace(/(?: @esim-webhooks\/\S+)+/, ` --prefer-offline --no-audit ${packed.join("")}`),
-    });
+      `PATH='${dirname(process.execPath)}':$PATH; npx() { exec "node_modules/.bin/$@"; }`,
+    );
+  });
+
+  it("need at most 15 commands of docs/start.md, each part of a chain or a pipe counted, and it says how many", async () => {
+    const { page, commands } = await startCommands();
+    expect(commands.length).toBeLessThanOrEqual(15);
+    expect(page).toContain(`\n${commands.length} commands, against `);
   });
 
   it("run as a command on the oldest Node.js, and say nothing of what is experimental in it", (context) => {

@@ -5,16 +5,6 @@ import { type Run, root, runCommand } from "./run.ts";
 import { program } from "./servers/binaries.ts";
 import { freePort } from "./servers/kept-server.ts";
 
-/** Where and how the commands of the page are run. */
-export interface Reader {
-  /** The folder that `mkdir` and `cd` would lead to. */
-  readonly folder: string;
-  /** Definitions for the shell, of `npx` for example. */
-  readonly prelude: string;
-  /** The command that is run in place of one that begins with `npm`. Undefined: none. */
-  npm(command: string): string | undefined;
-}
-
 const leftRunning = " # leave it running";
 
 /** The commands of docs/start.md as they are typed: each part of a chain or a pipe is one. */
@@ -30,10 +20,10 @@ export async function startCommands(): Promise<{
 }
 
 /**
- * Does what docs/start.md says, on free ports and with a shorter interval of Prometheus, until the eSIM was handled, doctor finds nothing
- * wrong and the alert fires.
+ * Does what docs/start.md says in a folder where its packages are installed, on free ports and with a shorter interval of Prometheus, until
+ * the eSIM was handled, doctor finds nothing wrong and the alert fires. `prelude` has definitions for the shell, of `npx` for example.
  */
-export async function followStartPage({ folder, prelude, npm }: Reader): Promise<void> {
+export async function followStartPage(folder: string, prelude: string): Promise<void> {
   const { page, commands } = await startCommands();
   program("prometheus", "prometheus", ""); // installed, as the page asks for
   const [receiver = 0, control = 0, metrics = 0, prometheus = 0] = await Promise.all(
@@ -82,12 +72,9 @@ export async function followStartPage({ folder, prelude, npm }: Reader): Promise
     },
   };
   for (const command of commands.filter(
-    (text) => !/^(?:mkdir|cd) /.test(text) && !text.includes(" doctor"),
+    (text) => !/^(?:mkdir|cd|npm) /.test(text) && !text.includes(" doctor"),
   )) {
-    if (command.startsWith("npm ")) {
-      const inPlace = npm(command);
-      if (inPlace !== undefined) await succeed(inPlace);
-    } else if (command.endsWith(leftRunning)) {
+    if (command.endsWith(leftRunning)) {
       const name = Object.keys(isReady).find((word) => command.includes(word)) ?? "";
       const started = run(command);
       running.set(name, started);

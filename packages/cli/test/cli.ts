@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newSecret } from "@esim-webhooks/core/testing";
@@ -10,15 +10,9 @@ const main = join(root, "packages/cli/src/main.ts");
 
 export const secret: string = newSecret();
 
-const made: string[] = [];
-process.once("exit", () => {
-  for (const path of made) rmSync(path, { recursive: true, force: true });
-});
-
 /** A folder with these files, in which a config file can import the workspace's packages. */
 export function folder(files: Readonly<Record<string, string>> = {}): string {
   const path = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
-  made.push(path);
   symlinkSync(join(root, "node_modules"), join(path, "node_modules"));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
   return path;

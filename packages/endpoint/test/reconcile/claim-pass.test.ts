@@ -1,6 +1,6 @@
 import type { StateStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { expect, it } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 import { type ClaimOptions, claimPass, readOnlyClaim } from "../../src/reconcile/claim-pass.ts";
 import { startState } from "../../src/reconcile/pass-state.ts";
 import { memoryState } from "./memory-state.ts";
@@ -17,14 +17,13 @@ const markAt = (ms: number) => new Date(ms).toISOString();
 function passes(state: StateStore = memoryState()) {
   const lines: string[] = [];
   const fields: object[] = [];
-  const log = (level: string) => (of: object) => {
-    lines.push(level);
-    fields.push(of);
-  };
   const options = (run: string, leaseMs: number, signal?: AbortSignal): ClaimOptions => ({
     ...{ state, name: "state", run, leaseMs, signal },
     plan: (stored) => ({ initialState: startState(stored, start, 0), depth: "recent" }),
-    logger: { ...silentLogger, info: log("info"), warn: log("warn") },
+    logger: loggerTo((of, _message, level) => {
+      lines.push(level);
+      fields.push(of);
+    }),
   });
   return {
     ...{ lines, fields, options },

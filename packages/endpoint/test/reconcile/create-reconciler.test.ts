@@ -2,6 +2,7 @@ import { type StateStore, WebhookError } from "@esim-webhooks/core";
 import { monotonicClock, silentLogger } from "@esim-webhooks/core/internal";
 import { createReconciler, type EndpointErrorCode, reconcile } from "@esim-webhooks/endpoint";
 import { afterEach, expect, it, vi } from "vitest";
+import { loggerTo } from "../../../../test/support/logger-to.ts";
 import { startState, storedState } from "../../src/reconcile/pass-state.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
@@ -18,12 +19,11 @@ afterEach(() => void vi.restoreAllMocks());
 /** A reconciler whose state cannot be read, until it logs something; and what it logs, with its level. */
 function unreadable(error: unknown, stop = new AbortController(), read = () => Promise.reject(error)) {
   const lines: [string, object][] = [];
-  const log = (level: string) => (fields: object) => {
+  const state: StateStore = { ...memoryState(), read };
+  const logger = loggerTo((fields, _message, level) => {
     lines.push([level, fields]);
     stop.abort();
-  };
-  const state: StateStore = { ...memoryState(), read };
-  const logger = { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") };
+  });
   const { api, endpoint } = servedListing(() => []);
   const reconciler = createReconciler(api, endpoint, knownInbox(), { state, logger, since });
   return { lines, ended: () => reconciler.run({ signal: stop.signal }) };
@@ -104,18 +104,9 @@ it("warns of that again after an hour", async () => {
 it("warns once of each pass of another process that takes longer than ten intervals", async () => {
   let ms = 0;
   vi.spyOn(monotonicClock, "now").mockImplementation(() => ms);
-  const passes: [number, string][] = [
-    ...([
-      [0, "one"],
-      [9, "one"],
-      [10, "one"],
-      [30, "one"],
-    ] as [number, string][]),
-    ...([
-      [30, "two"],
-      [39, "two"],
-      [41, "two"],
-    ] as [number, string][]),
+  const passes = [
+    ...[0, 9, 10, 30].map((time) => [time, "one"] as const),
+    ...[30, 39, 41].map((time) => [time, "two"] as const),
   ];
   const warnings: object[] = [];
   const stop = new AbortController();
