@@ -34,11 +34,41 @@ function timestamp(text: string): Date {
 
 /**
  * The text of a query whose values `pg` reads with our own parsers: an application may have changed the parsers of the process
- * (`pg.types.setTypeParser`) or of its pool. `pg` reads the property `text`; all other code, such as kysely's `log`, sees a string.
+ * (`pg.types.setTypeParser`) or of its pool. All other code, such as kysely's `log`, can use it as a string.
  */
 export function ownTyped(text: string): string {
-  return Object.assign(new String(text), { text, types }) as unknown as string;
+  return new TypedText(text) as unknown as string;
 }
+
+/** It is no `String`: `pg` copies each property of a query, and a `String` has one for each character. */
+class TypedText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get types(): Types {
+    return types;
+  }
+
+  get length(): number {
+    return this.text.length;
+  }
+
+  toString(): string {
+    return this.text;
+  }
+
+  valueOf(): string {
+    return this.text;
+  }
+
+  toJSON(): string {
+    return this.text;
+  }
+}
+Object.setPrototypeOf(TypedText.prototype, String.prototype);
 
 /** The same database for our own queries: their values are read by our own parsers, if its driver is `pg`. */
 export function withOwnTypes<Database>(db: Kysely<Database>): Kysely<unknown> {
