@@ -43,13 +43,10 @@ export function ownTyped(text: string): string {
 /** It is no `String`: `pg` copies each property of a query, and a `String` has one for each character. */
 class TypedText {
   readonly text: string;
+  readonly types: Types = types;
 
   constructor(text: string) {
     this.text = text;
-  }
-
-  get types(): Types {
-    return types;
   }
 
   get length(): number {
