@@ -101,7 +101,6 @@ export default defineConfig({
         extends: true,
         test: {
           name: "rest",
-          isolate: false,
           include: ending(".{rest,process}.test.ts"),
           // some build packages, a site and a Next.js application
           testTimeout: 1_800_000,

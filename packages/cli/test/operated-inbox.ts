@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { silentLogger } from "@esim-webhooks/core/internal";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
-import { afterAll } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { postgresUrl } from "../../../test/servers/shared.ts";
 
 export interface OperatedInbox {
@@ -14,40 +15,34 @@ export interface OperatedInbox {
   remove(): Promise<void>;
 }
 
-/** The schema and the connections of a test file: to make them for each test would take longer than most of the tests. */
-const schema = `test_${randomUUID().replaceAll("-", "")}`;
-let shared: Promise<{ readonly inbox: PostgresInbox; readonly client: pg.Client }> | undefined;
-afterAll(async () => {
-  const opened = await shared;
-  await opened?.inbox.close();
-  await opened?.client.query(`drop schema ${schema} cascade`);
-  await opened?.client.end();
-});
-
-async function openShared(): Promise<{ readonly inbox: PostgresInbox; readonly client: pg.Client }> {
+/**
+ * Returns a function that opens an empty inbox, in a folder of its own: remove it before the next one is opened. The file that calls this
+ * has one schema and one pool of connections, since to make them for each test would take longer than most of the tests.
+ */
+export function operatedInboxes(): () => Promise<OperatedInbox> {
+  const schema = `test_${randomUUID().replaceAll("-", "")}`;
   // the retention of done ids ends at once
-  const inbox = postgresInbox({ url: postgresUrl, schema, retentionMs: 1, logger: silent });
-  await inbox.migrate();
+  const inbox = postgresInbox({ url: postgresUrl, schema, retentionMs: 1, logger: { ...silentLogger } });
   const client = new pg.Client({ connectionString: postgresUrl });
-  await client.connect();
-  return { inbox, client };
-}
-
-/** Opens an empty inbox, in a folder of its own. Remove it before the next one is opened. */
-export async function openOperatedInbox(): Promise<OperatedInbox> {
-  const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
-  shared ??= openShared();
-  const { inbox, client } = await shared;
-  return {
-    inbox,
-    at: { cwd, env: { STORE_URL: postgresUrl, STORE_SCHEMA: schema } },
-    async remove() {
-      for (const table of ["event", "state", "latest", "pause", "worker"])
-        await client.query(`delete from ${schema}.${table}`); // truncate makes new files for each index
-      rmSync(cwd, { recursive: true, force: true });
-    },
+  beforeAll(async () => {
+    await inbox.migrate();
+    await client.connect();
+  });
+  afterAll(async () => {
+    await inbox.close();
+    await client.query(`drop schema ${schema} cascade`);
+    await client.end();
+  });
+  return async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "esim-webhooks-cli-"));
+    return {
+      inbox,
+      at: { cwd, env: { STORE_URL: postgresUrl, STORE_SCHEMA: schema } },
+      async remove() {
+        for (const table of ["event", "state", "latest", "pause", "worker"])
+          await client.query(`delete from ${schema}.${table}`); // truncate makes new files for each index
+        rmSync(cwd, { recursive: true, force: true });
+      },
+    };
   };
 }
-
-const nothing = () => {};
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };

@@ -3,16 +3,17 @@ import { join } from "node:path";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cliInto, type Ended, start, startInTerminal } from "../cli.ts";
-import { type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { type OperatedInbox, operatedInboxes } from "../operated-inbox.ts";
 import { configOf } from "../stored.ts";
 import { deliveryRecord, deliveryRecords } from "./dump.ts";
 
+const openInbox = operatedInboxes();
 let operated: OperatedInbox;
 let folder: string;
 let dump: string;
 
 beforeEach(async () => {
-  operated = await openOperatedInbox();
+  operated = await openInbox();
   folder = operated.at.cwd;
   dump = join(folder, "dump.ndjson");
 });

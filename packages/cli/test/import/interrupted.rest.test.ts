@@ -3,16 +3,17 @@ import { join } from "node:path";
 import type { ImportReport } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Running, start as startCli } from "../cli.ts";
-import { type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { type OperatedInbox, operatedInboxes } from "../operated-inbox.ts";
 import { configOf } from "../stored.ts";
 import { deliveryRecords } from "./dump.ts";
 
 const records = 15_000;
+const openInbox = operatedInboxes();
 let operated: OperatedInbox;
 let dump: string;
 
 beforeEach(async () => {
-  operated = await openOperatedInbox();
+  operated = await openInbox();
   dump = join(operated.at.cwd, "dump.ndjson");
   writeFileSync(dump, `${deliveryRecords(records)}broken\n`);
 });

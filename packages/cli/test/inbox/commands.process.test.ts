@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cli, type Ended, start, startInTerminal } from "../cli.ts";
-import { type OperatedInbox, openOperatedInbox } from "../operated-inbox.ts";
+import { type OperatedInbox, operatedInboxes } from "../operated-inbox.ts";
 import { configOf, entry } from "../stored.ts";
 
 const hourMs = 3_600_000;
 const iccid = "8932042000010012344";
+const openInbox = operatedInboxes();
 let operated: OperatedInbox;
 
 /** Two dead events, one of them a day old; one done and one ready event. */
 beforeEach(async () => {
-  operated = await openOperatedInbox();
+  operated = await openInbox();
   const { inbox } = operated;
   const now = Date.now();
   await inbox.put([
