@@ -34,6 +34,18 @@ function folderOfRun(parent: string): string {
   return path;
 }
 
+/** An operation on an SQLite file may take a minute, not five seconds: a busy machine takes that long to start its thread. */
+const patientFiles: Plugin = {
+  name: "patient-files",
+  enforce: "pre",
+  transform(code, id) {
+    if (!id.endsWith("/packages/store-sqlite/src/sqlite-options.ts")) return;
+    const patient = code.replace("durationMs(1), 5000", "durationMs(1), 60_000");
+    if (patient === code) throw new Error(`${id} has no default of 5000 for timeoutMs.`);
+    return { code: patient, map: null };
+  },
+};
+
 const noServers = without(
   /^\/test\/servers\//,
   "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
@@ -60,6 +72,7 @@ const jsonReporter: ["json", { outputFile: string }][] = report ? [["json", { ou
 
 export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },
+  plugins: [patientFiles],
   ssr: { resolve: { conditions: ["@esim-webhooks/source"], externalConditions: ["@esim-webhooks/source"] } },
   test: {
     maxWorkers: 4, // two for each processor of a small machine: half of the time is waiting, for a lease, a server, a process

@@ -16,6 +16,8 @@ const sampleEveryMs = (lastsMs: number) => Math.min(10_000, lastsMs / 30);
 const warmUpShare = 1 / 3;
 const longestWarmUpMs = 10 * 60_000;
 const longestRetentionMs = 60_000;
+/** How long the workers start after the sender. An index keeps the size that its largest backlog has given it, so the largest one comes before the series. */
+const backlogMs = (lastsMs: number) => Math.min(30_000, lastsMs / 30);
 const dayMs = 86_400_000;
 
 /** The processes in the order in which they are started. Only the product's are measured, and the sender's p99. */
@@ -23,9 +25,9 @@ const processes: readonly { readonly name: string; readonly role: Role; readonly
   { name: "service", role: "service", isOurs: false },
   { name: "operator", role: "operator", isOurs: true },
   { name: "receiver", role: "receiver", isOurs: true },
+  { name: "sender", role: "sender", isOurs: false },
   { name: "worker 1", role: "worker", isOurs: true },
   { name: "worker 2", role: "worker", isOurs: true },
-  { name: "sender", role: "sender", isOurs: false },
 ];
 
 /** Runs receivers and workers under a steady load, and prints the slope of each series. Resolves to whether none grows. */
@@ -65,6 +67,7 @@ export async function runTime(...args: readonly string[]): Promise<boolean> {
       const child = await startChild(name, role, settings);
       children.push(child);
       settings = { ...settings, ...child.settings };
+      if (role === "sender") await sleep(backlogMs(minutes * 60_000));
     }
     const { series, counts } = await watch(children, database, minutes * 60_000);
     const missing = missingWork(counts, minutes, perSecond);
