@@ -7,8 +7,8 @@ import { root } from "../run.ts";
 export interface Editor {
   /** The names offered where the source has `▮`. */
   complete(source: string): Promise<string[]>;
-  /** The description shown where the source has `▮`, at the start of a name. */
-  describe(source: string): Promise<string>;
+  /** The descriptions shown at each `▮` of the source, at the start of a name. */
+  describe(source: string): Promise<string[]>;
   /** The errors in the source. */
   problems(source: string): Promise<string[]>;
   close(): Promise<void>;
@@ -17,11 +17,12 @@ export interface Editor {
 /** Opens `user.ts`, which need not exist, in a folder with a `tsconfig.json`. */
 export type OpenEditor = (folder: string) => Promise<Editor>;
 
-/** The source without its `▮`, and where that was. */
-export function atCursor(source: string): { readonly text: string; readonly position: number } {
-  const position = source.indexOf("▮");
-  if (position === -1) throw new Error("The source has no ▮.");
-  return { text: source.replace("▮", ""), position };
+/** The source without its `▮`, and where they were. */
+export function atCursors(source: string): { readonly text: string; readonly positions: readonly number[] } {
+  const parts = source.split("▮");
+  if (parts.length === 1) throw new Error("The source has no ▮.");
+  const positions = parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("").length);
+  return { text: parts.join(""), positions };
 }
 
 /** A user's project in strict TypeScript, on the sources of the packages. */

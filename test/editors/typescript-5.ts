@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import ts from "typescript-classic";
-import { atCursor, type OpenEditor } from "./editor.ts";
+import { atCursors, type OpenEditor } from "./editor.ts";
 
 /** TypeScript 5.9, by its language service. */
 export const openTypeScript5: OpenEditor = async (folder) => {
@@ -28,16 +28,20 @@ export const openTypeScript5: OpenEditor = async (folder) => {
   const show = (text: string) => {
     open = { text, version: open.version + 1 };
   };
+  function showAtCursors(source: string): readonly number[] {
+    const { text, positions } = atCursors(source);
+    show(text);
+    return positions;
+  }
   return {
     async complete(source) {
-      const { text, position } = atCursor(source);
-      show(text);
+      const [position = 0] = showAtCursors(source);
       return service.getCompletionsAtPosition(file, position, {})?.entries.map(({ name }) => name) ?? [];
     },
     async describe(source) {
-      const { text, position } = atCursor(source);
-      show(text);
-      return ts.displayPartsToString(service.getQuickInfoAtPosition(file, position)?.documentation);
+      return showAtCursors(source).map((position) =>
+        ts.displayPartsToString(service.getQuickInfoAtPosition(file, position)?.documentation),
+      );
     },
     async problems(source) {
       show(source);

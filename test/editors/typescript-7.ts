@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "../run.ts";
-import { atCursor, type OpenEditor } from "./editor.ts";
+import { atCursors, type OpenEditor } from "./editor.ts";
 
 /** The part of the Language Server Protocol's messages that is read here. */
 interface Message {
@@ -72,28 +72,32 @@ export const openTypeScript7: OpenEditor = async (folder) => {
     else send({ method: "textDocument/didChange", params: { textDocument, contentChanges: [{ text }] } });
   }
 
-  /** Shows the source without its cursor, and returns where that was. */
-  function showAtCursor(source: string): object {
-    const { text, position } = atCursor(source);
+  /** Shows the source without its cursors, and asks at each of them. */
+  function askAtCursors(method: string, source: string): Promise<unknown[]> {
+    const { text, positions } = atCursors(source);
     show(text);
-    const lines = text.slice(0, position).split("\n");
-    const place = { line: lines.length - 1, character: lines.at(-1)?.length };
-    return { textDocument: { uri }, position: place };
+    return Promise.all(
+      positions.map((position) => {
+        const lines = text.slice(0, position).split("\n");
+        const place = { line: lines.length - 1, character: lines.at(-1)?.length };
+        return ask(method, { textDocument: { uri }, position: place });
+      }),
+    );
   }
 
   await ask("initialize", { processId: process.pid, rootUri: pathToFileURL(folder).href, capabilities: {} });
   send({ method: "initialized", params: {} });
   return {
     async complete(source) {
-      const offered = await ask("textDocument/completion", showAtCursor(source));
+      const [offered] = await askAtCursors("textDocument/completion", source);
       const { items } = (offered ?? { items: [] }) as { items: { label: string; insertText?: string }[] };
       return items.map(({ label, insertText }) => insertText ?? label);
     },
     async describe(source) {
-      const answer = (await ask("textDocument/hover", showAtCursor(source))) as {
+      const answers = (await askAtCursors("textDocument/hover", source)) as ({
         contents: { value: string };
-      } | null;
-      return answer?.contents.value ?? "";
+      } | null)[];
+      return answers.map((answer) => answer?.contents.value ?? "");
     },
     async problems(source) {
       show(source);
