@@ -1,13 +1,12 @@
-import { once } from "node:events";
 import type { EsimEvents, Handlers, Logger, StoredEvent } from "@esim-webhooks/core";
 import { observe } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, type BullmqProcessorOptions, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
-import { type Job, type Queue, UnrecoverableError, type Worker, type WorkerOptions } from "bullmq";
+import { type Queue, UnrecoverableError, type Worker, type WorkerOptions } from "bullmq";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { oddThrows } from "../../conformance/src/base/odd-throws.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -58,9 +57,8 @@ describe("what BullMQ keeps of an error", () => {
     const observed: unknown[] = [];
     onTestFinished(observe({ settle: ({ error }) => void observed.push(error) }));
     const worker = work({ "*": () => Promise.reject(thrown) }, { logger });
-    const failed = once(worker, "failed") as Promise<[Job, Error]>;
     await inbox.put([entryOf("msg_1")]);
-    const [, copy] = await failed;
+    const [, copy] = await nextOf(worker, "failed");
     expect(copy).toMatchObject({
       name: "TypeError",
       message: "no SIM ••• at postgres://me:•••@db",
@@ -86,9 +84,8 @@ describe("what BullMQ keeps of an error", () => {
 
   it("is of the same class, so that an UnrecoverableError ends the attempts", async () => {
     const worker = work({ "*": () => Promise.reject(new UnrecoverableError(message)) });
-    const failed = once(worker, "failed") as Promise<[Job, Error]>;
     await inbox.put([entryOf("msg_1")]);
-    const [job, error] = await failed;
+    const [job, error] = await nextOf(worker, "failed");
     expect(error).toBeInstanceOf(UnrecoverableError);
     expect(job).toMatchObject({ attemptsMade: 1, finishedOn: expect.any(Number) });
   });
@@ -116,7 +113,7 @@ describe("what BullMQ keeps of an error", () => {
   it("is the reason of a discarded event, masked", async () => {
     const worker = work({ "*": (_, context) => context.discard("8932042000001234567 is not ours") });
     await inbox.put([entryOf("msg_1")]);
-    const [job] = (await once(worker, "completed")) as [Job];
+    const [job] = await nextOf(worker, "completed");
     expect(job.returnvalue).toEqual({ outcome: "discarded", reason: "••• is not ours" });
   });
 });
@@ -163,7 +160,7 @@ describe("the history of an event", () => {
     const reasons = async () => (await inbox.get(key("msg_1")))?.history.map(({ reason }) => reason);
     expect(await reasons()).toEqual(["lease_ended"]);
     const worker = work({ "*": () => Promise.reject(new Error("no")) }, {}, { stalledInterval: 1 });
-    await once(worker, "failed");
+    await nextOf(worker, "failed");
     await worker.close();
     expect((await reasons())?.slice(0, 2)).toEqual(["lease_ended", "failed"]);
     const failures = (await reasons())?.length ?? 0;
@@ -175,7 +172,7 @@ describe("the history of an event", () => {
       "lease_ended",
     ]);
     const last = work({ "*": () => {} });
-    await once(last, "failed"); // it stalled more often than this worker accepts
+    await nextOf(last, "failed"); // it stalled more often than this worker accepts
     const all = await reasons();
     expect(all?.slice(-2)).toEqual(["lease_ended", "attempts"]);
   });

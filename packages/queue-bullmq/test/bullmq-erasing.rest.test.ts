@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { eraseSubject, type HandlerContext, type InboxEntry } from "@esim-webhooks/core";
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
@@ -6,7 +5,7 @@ import { Queue, QueueEvents } from "bullmq";
 import { beforeEach, expect, it, vi } from "vitest";
 import { fixedTime, key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -186,7 +185,7 @@ it("erases every event, even while workers settle them and operators redrive the
       }),
       { concurrency: 5 },
     );
-    await once(worker, "completed");
+    await nextOf(worker, "completed");
     const redriving = Promise.all(Array.from({ length: 10 }, () => inbox.redrive()));
     await eraseSubject(inbox, esim);
     await redriving;
@@ -263,7 +262,7 @@ it("runs no handler for an erased event that a dashboard retries", async () => {
   await job?.retry("completed");
   const ran: unknown[] = [];
   const worker = openWorker(bullmqProcessor({ "*": (event) => void ran.push(event) }));
-  const [completed] = await once(worker, "completed");
+  const [completed] = await nextOf(worker, "completed");
   expect(completed.returnvalue).toEqual({ outcome: "discarded", reason: "erased" });
   expect(ran).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { observe } from "@esim-webhooks/core/observe";
 import { bullmqProcessor, pauseWhileStuck } from "@esim-webhooks/queue-bullmq";
 import { expect, it, onTestFinished } from "vitest";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -88,7 +88,7 @@ it("stops a user's own worker from taking jobs while it is stuck, by pauseWhileS
   const worker = openWorker(processor);
   onTestFinished(pauseWhileStuck(worker, processor));
   await inbox.put([entryOf("hangs")]);
-  await once(worker, "paused");
+  await nextOf(worker, "paused");
   await inbox.put([entryOf("next")]);
   await expect.poll(() => worker.isPaused()).toBe(true);
   expect(handled).not.toContain("another");

@@ -1,11 +1,10 @@
-import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
 import { beforeEach, expect, it } from "vitest";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
 import { pausedForASecond } from "../../conformance/src/inbox/inbox-context.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -145,7 +144,6 @@ it("wakes a worker that waits when it is resumed, for delayed events too", async
   await openInbox({ jobOptions: { delay: 100 } }).put([entryOf("a")]);
   const worker = openWorker(bullmqProcessor({ "*": () => {} }));
   await pause(200);
-  const completed = once(worker, "completed");
   await inbox.resume();
-  await completed;
+  await nextOf(worker, "completed");
 });

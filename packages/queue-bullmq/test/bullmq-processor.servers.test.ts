@@ -28,7 +28,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -65,14 +65,14 @@ async function takeAndStall(): Promise<void> {
 }
 
 async function completed(worker: Worker): Promise<Job> {
-  const [job] = await once(worker, "completed");
+  const [job] = await nextOf(worker, "completed");
   return job;
 }
 
 /** Resolves when a job has failed for good. */
 async function failed(worker: Worker): Promise<Job> {
   for (;;) {
-    const [job] = (await once(worker, "failed")) as [Job];
+    const [job] = await nextOf(worker, "failed");
     if (job.finishedOn !== undefined) return job;
   }
 }
@@ -468,9 +468,8 @@ it.each([
     if (ran === 1) await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // as when Redis was down for longer
   };
   const worker = work({ "*": handler }, store && { store }, { stalledInterval: 10, drainDelay: 0.01 });
-  const ended = new Promise<Job>((resolve) => worker.once("completed", resolve)); // the lost lock is an "error" before
   await inbox.put([entryOf()]);
-  expect((await ended).returnvalue).toEqual({ outcome });
+  expect((await completed(worker)).returnvalue).toEqual({ outcome });
   expect(ran).toBe(runs);
 });
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { EventEmitter, on } from "node:events";
 import type { EsimEvents, InboxEntry } from "@esim-webhooks/core";
 import { type BullmqInbox, type BullmqInboxOptions, bullmqInbox } from "@esim-webhooks/queue-bullmq";
-import { type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from "bullmq";
+import { type Job, type Processor, Queue, type QueueOptions, Worker, type WorkerOptions } from "bullmq";
 import type { Cluster, Redis } from "ioredis";
 import { closedAfterEach } from "../../../test/closed-after-each.ts";
 import { entry } from "../../../test/inbox-entry.ts";
@@ -39,7 +40,7 @@ export function openersOn(url: () => string): Openers {
     openWorker(processor, options = {}, name = "events") {
       const connection = { url: url(), maxRetriesPerRequest: null };
       const worker = keep(new Worker(name, processor, { connection, ...options }));
-      return worker.on("error", () => {});
+      return follow(worker.on("error", () => {}));
     },
     keepClient(client) {
       client.on("error", () => {});
@@ -47,6 +48,41 @@ export function openersOn(url: () => string): Openers {
       return client;
     },
   };
+}
+
+interface Followed {
+  completed: [Job];
+  failed: [Job, Error];
+  paused: [];
+}
+
+type Iterators = { readonly [Name in keyof Followed]: AsyncIterator<Followed[Name]> };
+
+const followed = new WeakMap<Worker, Iterators>();
+
+function follow(worker: Worker): Worker {
+  const emitter: EventEmitter = worker;
+  const relay = new EventEmitter(); // gets no "error", which would end the iterators
+  const iteratorOf = <Name extends keyof Followed>(name: Name): AsyncIterator<Followed[Name]> => {
+    emitter.on(name, (...values) => relay.emit(name, ...values));
+    return on(relay, name) as AsyncIterator<Followed[Name]>;
+  };
+  followed.set(worker, {
+    completed: iteratorOf("completed"),
+    failed: iteratorOf("failed"),
+    paused: iteratorOf("paused"),
+  });
+  return worker;
+}
+
+/** Resolves to the values of the first event of that name that no call has returned, from the worker's start on: a job may end before its `put` resolves. */
+export async function nextOf<Name extends keyof Followed>(
+  worker: Worker,
+  name: Name,
+): Promise<Followed[Name]> {
+  const iterators = followed.get(worker);
+  if (iterators === undefined) throw new Error("openWorker has not opened this worker.");
+  return (await (iterators[name] as AsyncIterator<Followed[Name]>).next()).value;
 }
 
 /** The entry of an event of the sample data, as a receiver makes it. */
