@@ -170,7 +170,7 @@ describe("context.tx", () => {
       {
         "esim.faulted": async ({ id }, { tx, signal }) => {
           await order(tx, id);
-          await once(signal, "abort");
+          if (!signal.aborted) await once(signal, "abort");
         },
       },
       { store: alone, leaseMs },

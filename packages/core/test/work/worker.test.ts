@@ -547,7 +547,7 @@ describe("createWorker", () => {
       "esim.enabled": async (_, { signal }) => {
         await new Promise(setImmediate);
         block(2 * leaseMs);
-        await once(signal, "abort");
+        if (!signal.aborted) await once(signal, "abort");
       },
       "esim.disabled": async (_, { signal }) => void (await once(signal, "abort")),
     };
