@@ -34,7 +34,7 @@ function folderOfRun(parent: string): string {
   return path;
 }
 
-/** An operation on an SQLite file may take a minute, not five seconds: a busy machine takes that long to start its thread. */
+/** An operation on an SQLite file may take a minute, not five seconds: a busy machine takes that long to start its thread. Not in `rest`, where the pages' defaults are compared with the code. */
 const patientFiles: Plugin = {
   name: "patient-files",
   enforce: "pre",
@@ -72,7 +72,6 @@ const jsonReporter: ["json", { outputFile: string }][] = report ? [["json", { ou
 
 export default defineConfig({
   resolve: { conditions: ["@esim-webhooks/source"] },
-  plugins: [patientFiles],
   ssr: { resolve: { conditions: ["@esim-webhooks/source"], externalConditions: ["@esim-webhooks/source"] } },
   test: {
     maxWorkers: 4, // two for each processor of a small machine: half of the time is waiting, for a lease, a server, a process
@@ -89,7 +88,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        plugins: [noServers, noInstallations],
+        plugins: [patientFiles, noServers, noInstallations],
         test: {
           name: "unit",
           ...quick,
@@ -100,7 +99,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        plugins: [noInstallations],
+        plugins: [patientFiles, noInstallations],
         test: {
           name: "servers",
           isolate: false,
