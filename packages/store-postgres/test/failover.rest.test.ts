@@ -108,6 +108,8 @@ it("wakes workers again, whose connection listened on the old primary", async ()
   await putting.put([entry("before")]);
   await expect.poll(() => worked).toEqual(["before"]);
   await pair.demote();
+  const before = pair.connections();
+  await expect.poll(() => pair.connections()).toBeGreaterThan(before + 1); // to the old primary: of the worker, and to listen
   await pair.lead();
   const hinted = Promise.withResolvers<void>();
   await expect.poll(() => putting.put([entry("after")]).catch(String), { timeout: 5000 }).toEqual(["stored"]);

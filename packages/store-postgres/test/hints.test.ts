@@ -7,7 +7,7 @@ it("opens the connection that listens again for no operation, also if it was los
   const takings: unknown[] = [];
   let lose: (() => void) | undefined;
   const client = {
-    query: async () => {},
+    query: async () => ({ rows: [] }),
     release() {},
     on(event: string, listener: () => void) {
       if (event === "end") lose = listener;
@@ -24,4 +24,24 @@ it("opens the connection that listens again for no operation, also if it was los
   await expect.poll(() => lose).toBeDefined();
   await withHandle({ handle: createHandle(), signal: AbortSignal.abort() }, async () => lose?.());
   await expect.poll(() => takings).toEqual([undefined, undefined]); // real timers: fake ones lose the context
+});
+
+it("listens to no server that only reads, and tries again until the address leads to one that writes", async () => {
+  const queries: string[] = [];
+  const answers = ["on", "on", "off"];
+  const released: (boolean | undefined)[] = [];
+  const connect = async () => ({
+    async query(text: string) {
+      queries.push(text);
+      return { rows: text.startsWith("show") ? [{ transaction_read_only: answers.shift() }] : [] };
+    },
+    release: (destroy?: boolean) => void released.push(destroy),
+  });
+  const pool = { connect, end: async () => {} } as unknown as PostgresPool;
+  const hinted = Promise.withResolvers<void>();
+  onTestFinished(listenForHints(pool, "hints", hinted.resolve));
+  await hinted.promise;
+  const show = "show transaction_read_only";
+  expect(queries).toEqual([show, show, show, 'listen "hints"']);
+  expect(released).toEqual([true, true]);
 });

@@ -49,7 +49,7 @@ export function createHints(notify: Notify | undefined): Hints {
 
 /** The part of a connection of `pg` that listening needs. */
 interface Listening {
-  query(sql: string, parameters: readonly unknown[]): Promise<unknown>;
+  query<Row>(sql: string, parameters: readonly unknown[]): Promise<{ readonly rows: readonly Row[] }>;
   release(destroy?: boolean): void;
   on?(event: "notification" | "end" | "error", listener: () => void): unknown;
 }
@@ -73,6 +73,7 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
       client = connected;
       connected.on?.("notification", onHint);
       connected.on?.("end", lost);
+      if (await onlyReads(connected)) return lost(); // a former primary still lets us listen, but no event reaches it
       await connected.query(`listen "${channel}"`, []);
       onHint(); // events stored before LISTEN gave no hint
     } catch {
@@ -97,6 +98,11 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
     client?.release(true);
     client = undefined;
   };
+}
+
+async function onlyReads(client: Listening): Promise<boolean> {
+  const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only", []);
+  return rows[0]?.transaction_read_only === "on";
 }
 
 /** Returns the pool. Throws `invalid_option` if a worker cannot listen on one of its connections. */
