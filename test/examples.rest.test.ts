@@ -539,7 +539,7 @@ async function ownDatabase() {
   const url = new URL(postgresUrl);
   const query = (text: string) => queryAt(url.href, text);
   await queryAt(postgresUrl, `create database ${name}`);
-  onTestFinished(async () => void (await queryAt(postgresUrl, `drop database ${name}`)));
+  onTestFinished(async () => void (await queryAt(postgresUrl, `drop database ${name} with (force)`)));
   url.pathname = name;
   return { url: url.href, query };
 }

@@ -106,7 +106,7 @@ describe("readiness", () => {
     keep({ close: () => client.end() });
     const store = keep(postgresStore({ url: postgresUrl, schema }));
     const ready = readinessHandler({ store });
-    expect(await codeOf(ready, "store")()).toBe("migration_missing");
+    await expect.poll(codeOf(ready, "store")).toBe("migration_missing");
     await store.migrate();
     await expect.poll(checked(ready)).toMatchObject({ ok: true });
     await client.query(`alter schema ${schema} rename to ${schema}_moved`);

@@ -9,7 +9,11 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 
 const environment = process.env;
 const pauseMs = Number(environment["PAUSE_MS"] ?? 0);
-const inbox = postgresInbox({ url: environment["DATABASE_URL"] ?? "", schema: environment["SCHEMA"] ?? "" });
+const inbox = postgresInbox({
+  url: environment["DATABASE_URL"] ?? "",
+  schema: environment["SCHEMA"] ?? "",
+  timeoutMs: 60_000,
+});
 let puts = 0;
 let putEvents = 0;
 const target = {

@@ -116,7 +116,8 @@ async function workOff(inbox: PostgresInbox): Promise<{ runs: Map<string, number
   };
   const stopping = new AbortController();
   const running = createWorker(inbox, handlers, { pollMs: 20 }).run({ signal: stopping.signal });
-  await expect.poll(async () => (await statesOf(inbox)).ready + (await statesOf(inbox)).leased).toBe(0);
+  const left = async () => (await statesOf(inbox)).ready + (await statesOf(inbox)).leased;
+  await expect.poll(left, { timeout: 120_000 }).toBe(0);
   stopping.abort();
   await running;
   return { runs, replayed };
@@ -355,16 +356,16 @@ describe("oldestFirst", () => {
       const environment = {
         DATABASE_URL: postgresUrl,
         SCHEMA: schema,
-        PAUSE_MS: "200",
+        PAUSE_MS: "600000", // it is killed before its first put
         TMPDIR: temporary,
       };
       const run = startImport(path, environment, { oldestFirst: true });
-      await run.line(/^put/);
       const descriptors = `/proc/${run.child.pid}/fd`;
-      const opened = readdirSync(descriptors).filter((name) =>
-        readlinkSync(join(descriptors, name)).startsWith(temporary),
-      );
-      expect(opened.map((name) => statSync(join(descriptors, name)).mode & 0o777)).toEqual([0o600]);
+      const modes = () =>
+        readdirSync(descriptors)
+          .filter((name) => readlinkSync(join(descriptors, name)).startsWith(temporary))
+          .map((name) => statSync(join(descriptors, name)).mode & 0o777);
+      await expect.poll(modes, { timeout: 120_000 }).toEqual([0o600]);
       expect(readdirSync(temporary)).toEqual([]); // it is unlinked
       run.child.kill("SIGKILL");
       await run.ended;

@@ -25,7 +25,7 @@ describe("a worker that was frozen", () => {
         entry("msg_2", { type: "esim.disabled" }),
         entry("msg_3", { type: "esim.deleted" }),
       ]);
-      const options = JSON.stringify({ leaseMs: 3000, pollMs: 50 });
+      const options = JSON.stringify({ leaseMs: 10_000, pollMs: 50 });
       const environment = { DATABASE_URL: postgresUrl, SCHEMA: data.schema, OPTIONS: options };
       const frozen = start({ ...environment, WAIT: "" });
       const places = [/^msg_1 has written/, /^msg_2 is about to write/, /^msg_3 writes nothing/];
@@ -104,7 +104,7 @@ describe("an inbox and its workers", () => {
     const data = await createData(postgresUrl);
     const pool = new pg.Pool({ connectionString: postgresUrl, max: 1 });
     onTestFinished(() => pool.end());
-    const inbox = postgresInbox<Effects>({ pool, schema: data.schema });
+    const inbox = postgresInbox<Effects>({ pool, schema: data.schema, timeoutMs: 60_000 });
     await inbox.migrate();
     await putAndWork(inbox, data);
   });
@@ -113,7 +113,7 @@ describe("an inbox and its workers", () => {
     const data = await createData(postgresUrl);
     const pooler = await privatePgBouncer(postgresUrl, 3);
     onTestFinished(() => pooler.close());
-    const inbox = openInbox(pooler.url, { schema: data.schema });
+    const inbox = openInbox(pooler.url, { schema: data.schema, timeoutMs: 60_000 });
     await inbox.migrate();
     await putAndWork(inbox, data);
   });

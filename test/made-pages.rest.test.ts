@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type EsimEvents, esimCatalog } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { Ajv } from "ajv";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import * as z from "zod/mini";
 import { clientShape } from "../packages/client/src/client-options.ts";
 import { limiterShape } from "../packages/client/src/create-limiter.ts";
@@ -28,6 +28,10 @@ import { reliabilityPage } from "../scripts/docs/reliability-page.ts";
 import { sandboxPage } from "../scripts/docs/sandbox-page.ts";
 import { stateMachinePage } from "../scripts/docs/state-machine-page.ts";
 import { root } from "./run.ts";
+
+vi.hoisted(() => {
+  process.env["DOCUMENTED_DEFAULTS"] = "1"; // see vitest.config.ts
+});
 
 const events = readEvents();
 

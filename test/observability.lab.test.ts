@@ -40,7 +40,8 @@ describe("examples/observability", () => {
           return (await fetch(`http://127.0.0.1:${metricsPort}${path}`)).status;
         }),
       );
-    expect([await probes(receiverMetrics), await probes(workerMetrics)]).toEqual([
+    const allProbes = async () => [await probes(receiverMetrics), await probes(workerMetrics)];
+    await expect.poll(allProbes).toEqual([
       [200, 200],
       [200, 200],
     ]);
@@ -67,7 +68,7 @@ describe("examples/observability", () => {
     await emit("esim.enabled");
     await sandbox.settled();
     await isPending(prometheus, "EsimWebhooksInboxDown");
-    expect([await probes(receiverMetrics), await probes(workerMetrics)]).toEqual([
+    await expect.poll(allProbes).toEqual([
       [503, 200],
       [503, 200],
     ]);

@@ -32,7 +32,7 @@ describe("private servers", () => {
       ...files.filter((file) => existsSync(file)),
       ...servers.map(({ pid }) => pid).filter(isRunning),
     ];
-    await expect.poll(left).toEqual([]);
+    await expect.poll(left, { timeout: 120_000 }).toEqual([]);
   });
 
   it("are not started where REDIS_URL and DATABASE_URL name others", async () => {

@@ -7,6 +7,9 @@ import { freePort } from "./servers/kept-server.ts";
 
 const leftRunning = " # leave it running";
 
+/** Of a poll that waits for a command to start, or starts one at each look. */
+const patient = { timeout: 300_000, interval: 100 };
+
 /** The commands of docs/start.md as they are typed: each part of a chain or a pipe is one. */
 export async function startCommands(): Promise<{
   readonly page: string;
@@ -63,7 +66,7 @@ export async function followStartPage(folder: string, prelude: string): Promise<
     serve: () => answers(metrics, "/readyz"),
     prometheus: async () => {
       await answers(prometheus, "/-/ready");
-      await expect.poll(() => ask("query?query=up")).toContain('"1"'); // it has scraped the receiver
+      await expect.poll(() => ask("query?query=up"), patient).toContain('"1"'); // it has scraped the receiver
     },
     reconcile: async () => {}, // its passes are what doctor looks at
     dashboard: async ({ line }) => {
@@ -84,10 +87,10 @@ export async function followStartPage(folder: string, prelude: string): Promise<
   expect([...running.keys()].sort()).toEqual(Object.keys(isReady).sort());
 
   const events = () => run("npx esim-webhooks inbox list --json").ended.then(({ output }) => output);
-  await expect.poll(events, { interval: 500 }).toMatch(/"esim\.assigned".*"done"|"done".*"esim\.assigned"/);
-  await expect.poll(() => ask("alerts")).toContain("EsimWebhooksDeliveriesRefused");
+  await expect.poll(events, patient).toMatch(/"esim\.assigned".*"done"|"done".*"esim\.assigned"/);
+  await expect.poll(() => ask("alerts"), patient).toContain("EsimWebhooksDeliveriesRefused");
   const doctor = () => run("npx esim-webhooks doctor").ended.then(({ code }) => code);
-  await expect.poll(doctor, { interval: 500 }).toBe(0);
+  await expect.poll(doctor, patient).toBe(0);
 }
 
 /** Waits until a page of a server on this machine is served. */
@@ -97,5 +100,5 @@ function answers(port: number, path: string): Promise<void> {
       ({ status: code }) => code,
       () => 0,
     );
-  return expect.poll(status, { message: path }).toBe(200) as Promise<void>;
+  return expect.poll(status, { ...patient, message: path }).toBe(200) as Promise<void>;
 }

@@ -25,10 +25,10 @@ export interface Setup {
   readonly folder: string;
 }
 
-const leaseMs = 3000;
+const leaseMs = 6000; // a machine that is busy delays a renewal by seconds
 const pauseSeconds = 3;
 /** The longest time that any step may take, so that none waits indefinitely, in ms. */
-const patienceMs = 40_000;
+const patienceMs = 120_000;
 const processes = 3;
 
 const events = (kind: string, type: SentEvent["type"], count: number): SentEvent[] =>

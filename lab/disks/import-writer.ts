@@ -39,7 +39,7 @@ export const importWriter: Writer = {
   },
 };
 
-const inboxIn = (folder: string) => sqliteInbox({ path: join(folder, "events.db") });
+const inboxIn = (folder: string) => sqliteInbox({ path: join(folder, "events.db"), timeoutMs: 60_000 });
 
 /** Imports the dump, whose input fails after this number of lines, unless that is its end. */
 async function importUntil(folder: string, name: string, end: number): Promise<void> {

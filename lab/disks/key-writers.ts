@@ -14,7 +14,9 @@ const keysAWrite = 3;
 export const keyWriters: readonly Writer[] = [
   keyFile(),
   keysInState("keys in a folder", (folder) => fileState(join(folder, "state"))),
-  keysInState("keys in SQLite", (folder) => sqliteState({ path: join(folder, "state.db") })),
+  keysInState("keys in SQLite", (folder) =>
+    sqliteState({ path: join(folder, "state.db"), timeoutMs: 60_000 }),
+  ),
 ];
 
 function keysInState(name: string, open: (folder: string) => StateStore): Writer {

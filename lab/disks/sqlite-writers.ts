@@ -12,10 +12,11 @@ import { entry, key } from "../../test/inbox-entry.ts";
 import { expectAll, filesWriter, type Writer } from "./writer.ts";
 
 const leaseMs = 60_000;
-const optionsOf = (folder: string) => ({ path: join(folder, "data", "events.db") });
+const timeoutMs = 60_000; // the machine may be busy
+const optionsOf = (folder: string) => ({ path: join(folder, "data", "events.db"), timeoutMs });
 
 async function usingInbox(path: string, use: (inbox: SqliteInbox) => Promise<void>): Promise<void> {
-  const inbox = sqliteInbox({ path });
+  const inbox = sqliteInbox({ path, timeoutMs });
   try {
     await use(inbox);
   } finally {

@@ -45,7 +45,7 @@ export function heard(lines: readonly string[]): Said {
   return { acknowledged, handled, refused, erased, operated, slowestMs, slowestCallMs };
 }
 
-const settledWithinMs = 60_000;
+const settledWithinMs = 300_000;
 
 /** Resolves once no event waits for a worker. Before each look, `nudge` does what an operator would. */
 export function untilSettled(inbox: OperatedInbox, nudge: () => Promise<unknown>): Promise<void> {

@@ -12,8 +12,7 @@ it.each(checksOf(faults))("without a fault, %s passes", async (check) => {
   expect(await scratch.run(check)).toBeUndefined();
 });
 
-it.each(faults)("the tests notice within five minutes that $name", async (fault) => {
-  const { by, seconds } = await scratch.try(fault);
+it.each(faults)("the tests notice that $name", async (fault) => {
+  const { by } = await scratch.try(fault);
   expect(by.map((test, index) => test ?? `${fault.checks[index]} passes`)).toEqual(by);
-  expect(seconds).toBeLessThan(300);
 });

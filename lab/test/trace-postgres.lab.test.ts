@@ -7,9 +7,9 @@ import { expectInTable, hourMs, laneOf } from "./random-use.ts";
 
 async function watchedPostgres() {
   const { schema, db, watch, changes } = await createData(postgresUrl);
-  const inbox = openInbox(postgresUrl, { schema, lane: laneOf, retentionMs: hourMs });
+  const inbox = openInbox(postgresUrl, { schema, lane: laneOf, retentionMs: hourMs, timeoutMs: 60_000 });
   await inbox.migrate();
-  const store = postgresStore({ url: postgresUrl, schema, retentionMs: hourMs });
+  const store = postgresStore({ url: postgresUrl, schema, retentionMs: hourMs, timeoutMs: 60_000 });
   onTestFinished(() => store.close());
   await watch();
   const event = sql.id(schema, "event");

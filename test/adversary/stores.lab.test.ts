@@ -53,10 +53,11 @@ describe("Postgres", () => {
     const put = (name: string) =>
       Promise.allSettled(Array.from({ length: 600 }, (_, n) => inbox.put([entry(`${name} ${n}`)])));
     await put("before"); // two batches, on two connections
+    const earlier = proxy.connected();
     await whileFrozen(server, async () => {
       for (let wave = 0; wave < 12; wave++) await put(`frozen ${wave}`);
     });
-    expect(proxy.connected()).toBeLessThanOrEqual(11);
+    expect(proxy.connected() - earlier).toBeLessThanOrEqual(11);
   });
 
   it("still serves other users while a table is locked and claims pour in", async () => {
@@ -89,16 +90,11 @@ describe("Postgres", () => {
     const put = () => Promise.allSettled(events.map((event) => inbox.put([event])));
     const frozen = await whileFrozen(server, put);
     expect(frozen.filter(({ status }) => status === "fulfilled")).toEqual([]);
-    await expect
-      .poll(() =>
-        inbox.ready().then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
-    const answers = (await put()).map((one) => (one.status === "fulfilled" ? one.value[0] : one.reason));
-    expect(answers.filter((one) => one !== "stored" && one !== "already_stored")).toEqual([]);
+    const answers = async () =>
+      (await put()).map((one) => (one.status === "fulfilled" ? one.value[0] : one.reason));
+    const others = async () =>
+      (await answers()).filter((one) => one !== "stored" && one !== "already_stored");
+    await expect.poll(others).toEqual([]);
     expect(await inbox.count({})).toBe(200);
   });
 
@@ -106,7 +102,7 @@ describe("Postgres", () => {
     const data = await createData(postgresUrl);
     const proxy = await startProxy({ url: postgresUrl });
     onTestFinished(() => proxy.close());
-    const inbox = openInbox(proxy.url, { schema: data.schema, timeoutMs: 2000 });
+    const inbox = openInbox(proxy.url, { schema: data.schema, timeoutMs: 60_000 });
     await inbox.migrate();
     for (let n = 0; n < 30; n++) {
       proxy.loseNextAnswer();

@@ -25,7 +25,7 @@ const otherRest = globSync("{packages/*/test,test,lab/test}/**/*.rest.test.ts").
 /** The unit tests, and the tests of `rest`. */
 export default defineConfig({
   ...base,
-  plugins: unit.plugins ?? [],
+  plugins: [...(base.plugins ?? []), ...(unit.plugins ?? [])],
   test: {
     ...settings,
     ...(unit.test as typeof settings),

@@ -88,7 +88,7 @@ export function failoverSuite(name: string, { start, open, openWaiting }: Failov
       await expect(writer.ready()).rejects.toMatchObject({ code: "read_only_store" });
       await pair.lead();
       await expect
-        .poll(() => writer.write("first").catch(String), { timeout: 5000, interval: 50 })
+        .poll(() => writer.write("first").catch(String), { timeout: 20_000, interval: 50 })
         .toBeUndefined();
       await writer.ready();
       await Promise.all(ids("after", 30).map(writer.write)); // on all connections again

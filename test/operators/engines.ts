@@ -16,7 +16,7 @@ export type WorkedInbox = Inbox & { close(): Promise<void> };
 
 /** Opens the inbox of a place: the path of an SQLite file, a schema of the Postgres at DATABASE_URL, or the URL of a Redis. */
 export const open = {
-  sqlite: (path: string): WorkedInbox => sqliteInbox({ path }),
+  sqlite: (path: string): WorkedInbox => sqliteInbox({ path, timeoutMs: 60_000 }),
   postgres: (schema: string): WorkedInbox =>
     postgresInbox({ url: process.env["DATABASE_URL"] ?? "", schema, timeoutMs: 60_000 }),
   bullmq: (url: string): OperatedInbox => bullmqInbox({ connection: url, name: "events", timeoutMs: 60_000 }),

@@ -27,7 +27,7 @@ async function work(): Promise<void> {
   await createWorker(
     open[engine as WorkedEngine](place),
     { "*": hangs },
-    { timeoutMs: 20, graceMs: Number(argument), leaseMs: 1000, pollMs: 20, backoff: () => 0 },
+    { timeoutMs: 20, graceMs: Number(argument), leaseMs: 10_000, pollMs: 20, backoff: () => 0 },
   ).run({ signal: new AbortController().signal });
 }
 

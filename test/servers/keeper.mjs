@@ -1,6 +1,6 @@
 // Runs one server in a folder for the tests: `node keeper.mjs <folder> <uid> <stop signal> <command> <argument…>`.
 // A line on standard input starts the server; lines on standard output report {"pid"} and {"exit"}. Standard input closes
-// when the tests end, even by SIGKILL: then the keeper stops the server, kills it after two seconds, and removes the
+// when the tests end, even by SIGKILL: then the keeper stops the server, kills it after a minute, and removes the
 // folder. It does not kill immediately, because a killed Postgres leaves its shared memory behind.
 import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
@@ -57,7 +57,7 @@ function send(pids, signal) {
 function stop(pid) {
   send([pid], stopSignal);
   send([pid, ...childrenOf(pid)], "SIGCONT"); // a test may have paused it
-  setTimeout(() => send([pid, ...childrenOf(pid)], "SIGKILL"), 2000);
+  setTimeout(() => send([pid, ...childrenOf(pid)], "SIGKILL"), 60_000);
 }
 
 process.on("SIGINT", () => {}); // Ctrl-C: the tests end first

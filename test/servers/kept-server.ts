@@ -66,7 +66,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
   const kept = follow(keeper);
 
   async function start(): Promise<void> {
-    for (const giveUpAt = Date.now() + 120_000; ; ) {
+    for (const giveUpAt = performance.now() + 120_000; ; ) {
       const started = kept.started();
       keeper.stdin?.write("start\n");
       await started;
@@ -76,7 +76,7 @@ export async function keepServer(way: string, folder: string, server: ServerComm
         // the processes of a killed Postgres take a moment to end
         const isStillEnding =
           error instanceof Error && error.message.includes("pre-existing shared memory block");
-        if (!isStillEnding || Date.now() > giveUpAt) throw error;
+        if (!isStillEnding || performance.now() > giveUpAt) throw error;
         await new Promise((resolve) => setTimeout(resolve, 100));
       }
     }
@@ -171,13 +171,13 @@ function follow(keeper: ChildProcess): Kept {
 }
 
 async function untilItAnswers({ command, probe }: ServerCommand, kept: Kept): Promise<void> {
-  for (const giveUpAt = Date.now() + 120_000; ; ) {
+  for (const giveUpAt = performance.now() + 120_000; ; ) {
     const lastWords = kept.lastWords();
     if (lastWords !== undefined) throw new Error(`${command} ended immediately. It said: ${lastWords}`);
     try {
       return await probe();
     } catch (error) {
-      if (Date.now() > giveUpAt) throw error;
+      if (performance.now() > giveUpAt) throw error;
       await new Promise((resolve) => setTimeout(resolve, 50)); // a server does not report that it is ready
     }
   }

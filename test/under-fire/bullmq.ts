@@ -82,7 +82,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     const environment = {
       HELD: held,
       REDIS_URL: server.url,
-      LOCK_MS: "15000", // longer than Redis is down
+      LOCK_MS: "60000", // longer than Redis is down
       CONCURRENCY: String(concurrency),
       HANDLER_MS: String(handlerMs),
     };
@@ -114,7 +114,7 @@ export function bullmqUnderFire({ events, waves, redisKilledIn, handlerMs }: Fir
     }
     const counts = () => queue.getJobCounts("waiting", "active", "delayed", "failed", "completed");
     const all = { waiting: 0, active: 0, delayed: 0, failed: 0, completed: events };
-    await expect.poll(() => counts().catch(() => undefined)).toEqual(all);
+    await expect.poll(() => counts().catch(() => undefined), { timeout: 300_000 }).toEqual(all);
     for (const worker of workers) worker.kill("SIGTERM");
     await Promise.all(workers.map((worker) => worker.ended));
 

@@ -66,7 +66,7 @@ export function inboxUnderFire({ events, restartsAfter }: Fire): void {
       }
     }
     await delivered;
-    await expect.poll(() => data.states()).toEqual({ done: events });
+    await expect.poll(() => data.states(), { timeout: 600_000 }).toEqual({ done: events });
     expect(await data.effects()).toEqual({ effects: events, events });
     const { seen, unknown } = await data.changes();
     expect(unknown).toEqual([]);
@@ -97,7 +97,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
       const pool = new pg.Pool({ connectionString: postgresUrl, max: 2 });
       onTestFinished(() => pool.end());
       const laneOf = ({ data }: { data: unknown }) => (data as { esimReference: string }).esimReference;
-      const inbox = postgresInbox({ pool, schema, lane: laneOf });
+      const inbox = postgresInbox({ pool, schema, lane: laneOf, timeoutMs: 60_000 });
       onTestFinished(() => inbox.close());
       return inbox;
     };
@@ -134,6 +134,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
     const stopping = new AbortController();
     const errors: unknown[] = [];
     const log = (fields: Record<string, unknown>, message: string) => {
+      if (/^The event loop was blocked/.test(message)) return; // the machine is busy
       if (fields["outcome"] !== "retry") errors.push([message, fields["err"]]);
     };
     const logger = { debug: () => {}, info: () => {}, warn: log, error: log };
@@ -153,7 +154,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
     await inLanes(latecomers, 4, async (event) => {
       await inboxes[Math.floor(Math.random() * inboxes.length)]?.put([event]);
     });
-    await expect.poll(() => states()).toEqual({ done: lanes * (perLane + late) });
+    await expect.poll(() => states(), { timeout: 600_000 }).toEqual({ done: lanes * (perLane + late) });
     expect((await changes()).unknown).toEqual([]);
     expect(overlaps).toEqual([]);
     expect(failures).toBeGreaterThan(0);

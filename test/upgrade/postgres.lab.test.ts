@@ -7,7 +7,7 @@ import { expectRollingRestart, migratePrevious, type Place } from "./upgrade.ts"
 
 it("Postgres: processes of the previous version are replaced while events arrive, and no event is lost or handled twice", async () => {
   await expectRollingRestart(await postgresPlace(postgresUrl));
-}, 600_000);
+});
 
 /** A new database with the tables of the previous version. */
 async function postgresPlace(serverUrl: string): Promise<Place> {

@@ -8,7 +8,7 @@ import { expectRollingRestart, migratePrevious, type Place } from "./upgrade.ts"
 
 it("SQLite: processes of the previous version are replaced while events arrive, and no event is lost or handled twice", async () => {
   await expectRollingRestart(await sqlitePlace());
-}, 600_000);
+});
 
 /** A new file with the tables of the previous version. */
 async function sqlitePlace(): Promise<Place> {

@@ -11,16 +11,20 @@ export interface OpenedInbox {
   worker(handlers: Handlers<EsimEvents>): Pick<Worker, "run" | "slots" | "sinceLastTakeMs">;
 }
 
+const timeoutMs = 60_000; // a busy machine is no fault of the inbox
+
 /** Opens the inbox of a test in any of its processes. `where` is a file or the URL of a server, and `name` is the test's own part of it. */
 export async function openInbox(engine: Engine, where: string, name: string): Promise<OpenedInbox> {
   const options = { pollMs: 20, backoff: () => 0 };
   if (engine === "BullMQ") {
-    const inbox = bullmqInbox({ connection: where, name });
+    const inbox = bullmqInbox({ connection: where, name, timeoutMs });
     await inbox.ready?.();
     return { inbox, worker: (handlers) => inbox.createWorker(handlers) };
   }
   const inbox =
-    engine === "SQLite" ? sqliteInbox({ path: where }) : postgresInbox({ url: where, schema: name });
+    engine === "SQLite"
+      ? sqliteInbox({ path: where, timeoutMs })
+      : postgresInbox({ url: where, schema: name, timeoutMs });
   if ("migrate" in inbox) await inbox.migrate();
   return { inbox, worker: (handlers) => createWorker<EsimEvents>(inbox, handlers, options) };
 }

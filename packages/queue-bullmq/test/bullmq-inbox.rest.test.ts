@@ -131,7 +131,7 @@ describe("put", () => {
 
   it("pipelines concurrent puts: none waits for the answer to another", async () => {
     const queue = openQueue();
-    const inbox = openInbox({ queue });
+    const inbox = openInbox({ queue, timeoutMs: 60_000 });
     await inbox.put([entryOf()]);
     const add = vi.spyOn(queue, "add");
     await redis.server.pause(); // it answers no client

@@ -46,7 +46,11 @@ describe("bullmqInbox on a Redis Cluster", () => {
     "stores 300 ids once each, with braces in some, and workers handle them, with enableAutoPipelining: %s",
     async (enableAutoPipelining) => {
       for (const { url } of cluster.nodes) await keepClient(new Redis(url)).flushall();
-      const inbox = openInbox({ connection: open(enableAutoPipelining), prefix: "{bull}" });
+      const inbox = openInbox({
+        connection: open(enableAutoPipelining),
+        prefix: "{bull}",
+        timeoutMs: 60_000,
+      });
       const results = await Promise.all([...entries, ...entries].map((entry) => inbox.put([entry])));
       expect(results.flat().filter((result) => result === "stored")).toHaveLength(300);
       expect(results.flat().filter((result) => result === "already_stored")).toHaveLength(300);
@@ -129,14 +133,14 @@ describe("bullmqInbox behind Sentinel", () => {
   it("still knows the ids and has the jobs after the replica was promoted", async () => {
     const failover = await privateFailover();
     opened.push(failover);
-    const { master, replica, options } = failover;
+    const { replica, options } = failover;
     const client = keepClient(new Redis({ ...options, maxRetriesPerRequest: null }));
-    const inbox = openInbox({ connection: client });
+    const inbox = openInbox({ connection: client, timeoutMs: 60_000 });
     expect(new Set(await inbox.put(entries))).toEqual(new Set(["stored"]));
     expect(await client.wait(1, 60_000)).toBe(1); // a failover loses what no replica has
 
     const reconnected = new Promise((resolve) => client.once("ready", resolve));
-    await master.kill();
+    await failover.killMaster();
     await reconnected;
     const late = entryOf("afterwards");
     await expect.poll(() => inbox.put([...entries, late]).catch(() => [])).toHaveLength(301);

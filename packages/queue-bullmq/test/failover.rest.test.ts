@@ -36,8 +36,8 @@ it("works each job once and goes on with the new primary, while a handler runs a
   failedOver.resolve(); // its job ends while no server takes the end
   await inbox.put([entryOf("refused")]).catch(() => {});
   await pair.lead();
-  await expect.poll(() => inbox.put([entryOf("after")]).catch(String), { timeout: 5000 }).toEqual(["stored"]);
-  await expect.poll(() => handled, { timeout: 5000 }).toEqual(["during", "after"]);
+  await expect.poll(() => inbox.put([entryOf("after")]).catch(String)).toEqual(["stored"]);
+  await expect.poll(() => handled).toEqual(["during", "after"]);
   await expect
     .poll(async () => (await inbox.gauges()).counts)
     .toMatchObject({ ready: 0, leased: 0, dead: 0 });

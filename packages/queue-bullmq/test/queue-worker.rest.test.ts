@@ -39,7 +39,7 @@ it("aborts a handler's signal when its job's lock was lost", async () => {
   const worker = run({
     "*": async (_event, { signal }) => {
       await redis.admin.del(...(await redis.admin.keys("bull:events:*:lock"))); // BullMQ renews it every 15 s
-      await once(signal, "abort");
+      if (!signal.aborted) await once(signal, "abort");
       reason.resolve(signal.reason);
     },
   });
@@ -80,9 +80,8 @@ it("makes an event dead whose handler runs too long at its last attempt, and tak
   const others = Array.from({ length: 300 }, (_, n) => `msg_${n + 2}`);
   await inbox.put(others.map((id) => entryOf(id)));
   await setTimeout(1000);
-  const { waiting, active } = await queue.getJobCounts("waiting", "active");
-  expect(waiting).toBeGreaterThanOrEqual(299); // one more may have been taken and given back
-  expect(active).toBe(0);
+  await expect.poll(() => queue.getJobCounts("active")).toEqual({ active: 0 }); // one more may have been taken and given back
+  expect((await queue.getJobCounts("waiting"))["waiting"]).toBeGreaterThanOrEqual(299);
   expect(handled).toEqual(["msg_1"]);
   expect(errors.filter((message) => message.startsWith("The worker takes no more events"))).toHaveLength(1);
 
@@ -121,7 +120,7 @@ it("stops although it is stuck, and takes nothing more, not even when its abando
 it("stops without waiting for a Redis that is down, once its jobs have ended", async () => {
   const server = await privateRedis();
   onTestFinished(() => server.close());
-  const own = bullmqInbox({ connection: server.url, timeoutMs: 3000 });
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 20_000 });
   const stopping = new AbortController();
   const handled = Promise.withResolvers<void>();
   const worker = own.createWorker({ "*": () => handled.resolve() }, { shutdownMs: 250_000 });
@@ -133,12 +132,12 @@ it("stops without waiting for a Redis that is down, once its jobs have ended", a
   stopping.abort();
   await running; // with BullMQ's own pause, after shutdownMs
   await own.close();
-}, 60_000);
+}, 200_000);
 
 it("stores the result of a job that ends while Redis is down, once Redis is back within shutdownMs", async () => {
   const server = await privateRedis();
   onTestFinished(() => server.close());
-  const own = bullmqInbox({ connection: server.url, timeoutMs: 3000 });
+  const own = bullmqInbox({ connection: server.url, timeoutMs: 20_000 });
   const stopping = new AbortController();
   const [began, ends, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>());
   let runs = 0;
@@ -163,7 +162,7 @@ it("stores the result of a job that ends while Redis is down, once Redis is back
   await expect.poll(async () => (await own.get(key("msg_1")))?.state).toBe("done");
   expect(runs).toBe(1);
   await own.close();
-}, 60_000);
+}, 200_000);
 
 it("refuses a time limit for a type that the catalog does not have", () => {
   const timeouts = { "esim.faultd": 1000 } as object;

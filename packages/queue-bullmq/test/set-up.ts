@@ -60,6 +60,7 @@ type Iterators = { readonly [Name in keyof Followed]: AsyncIterator<Followed[Nam
 
 const followed = new WeakMap<Worker, Iterators>();
 
+/** Keeps the worker's events for `nextOf`, from its start on. */
 function follow(worker: Worker): Worker {
   const emitter: EventEmitter = worker;
   const relay = new EventEmitter(); // gets no "error", which would end the iterators
@@ -75,7 +76,7 @@ function follow(worker: Worker): Worker {
   return worker;
 }
 
-/** Resolves to the values of the first event of that name that no call has returned, from the worker's start on: a job may end before its `put` resolves. */
+/** Resolves to the values of the first event of that name that no call has returned yet: a job may end before its `put` resolves. */
 export async function nextOf<Name extends keyof Followed>(
   worker: Worker,
   name: Name,

@@ -93,7 +93,8 @@ describe.each(["serializable", "repeatable read"])("a role whose default isolati
     const results = (await Promise.all(puts)).flat();
     expect(results.filter((result) => result === "stored")).toHaveLength(600);
     const store = postgresStore({ ...given, pool: pool(8) });
-    const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, { store });
+    const options = { store, leaseMs: 600_000 };
+    const processor = createProcessor({ "*": (_, { tx }) => sql`select 1`.execute(tx) }, options);
     const outcomes = await Promise.all(ids.map((id) => processor.process(faulted(`inline ${id}`))));
     expect(new Set(outcomes.map(({ code }) => code))).toEqual(new Set(["processed"]));
   });

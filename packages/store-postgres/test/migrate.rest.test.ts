@@ -185,13 +185,13 @@ describe("an index that migrate() builds", () => {
 
   it("is not ended by the limits that a role has for its statements, which then are as before", async () => {
     const older = await begin(sees);
-    const limited = openPool(1, { options: "-c statement_timeout=400 -c lock_timeout=300" });
+    const limited = openPool(1, { options: "-c statement_timeout=2000 -c lock_timeout=1500" });
     onTestFinished(() => limited.end());
     const migrated = upgrade(limited);
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
     const waits = () =>
       query(
-        "select from pg_stat_activity where state = 'active' and query_start < now() - interval '1 s' and query like 'create index%' and datname = current_database()",
+        "select from pg_stat_activity where state = 'active' and query_start < now() - interval '3 s' and query like 'create index%' and datname = current_database()",
       );
     await expect.poll(waits).not.toEqual([]);
     await older.query("commit");
@@ -199,7 +199,7 @@ describe("an index that migrate() builds", () => {
     const { rows } = await limited.query(
       "select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock",
     );
-    expect(rows).toEqual([{ statement: "400ms", lock: "300ms" }]);
+    expect(rows).toEqual([{ statement: "2s", lock: "1500ms" }]);
   });
 
   it("can be built behind a transaction pooler", async () => {

@@ -457,7 +457,7 @@ describe("a lost lease", () => {
       started.resolve(signal);
       await once(signal, "abort");
     };
-    work({ "*": handler }, { leaseMs: 3000, logger });
+    work({ "*": handler }, { leaseMs: 12_000, logger });
     await put(entry("msg_1"));
     const signal = await started.promise;
     await stealLeases();
@@ -513,11 +513,11 @@ describe("a lost lease", () => {
     const signals: AbortSignal[] = [];
     const handler = async (_: unknown, { signal }: { signal: AbortSignal }) => {
       signals.push(signal);
-      await pause(7000);
+      await pause(13_000);
     };
-    // renewed every second, so a machine that stalls for two seconds loses no lease
-    work({ "*": handler }, { leaseMs: 3000 });
-    work({ "*": handler }, { leaseMs: 3000 }, openInbox());
+    // renewed every two seconds, so a machine that stalls for four seconds loses no lease
+    work({ "*": handler }, { leaseMs: 6000 });
+    work({ "*": handler }, { leaseMs: 6000 }, openInbox());
     await put(...manyOf(5, "esim.enabled"));
     await untilDone(5);
     expect(signals.map(({ aborted }) => aborted)).toEqual(Array(5).fill(false));
@@ -551,7 +551,7 @@ describe("context.tx", () => {
         await hangs.promise;
       },
     };
-    const limits = { timeoutMs: 50, graceMs: 50, leaseMs: 1000, backoff: () => 0 };
+    const limits = { timeoutMs: 1500, graceMs: 50, leaseMs: 3000, backoff: () => 0 };
     work(hanging, limits);
     await put(entry("msg_1"));
     await expect
@@ -560,7 +560,7 @@ describe("context.tx", () => {
     expect(await shop.orders()).toEqual([]);
     hangs.resolve();
     await untilState("msg_1", "done");
-    // not the first attempt, which hung; a machine that stalls for 50 ms may need more than two
+    // not the first attempt, which hung; a machine that stalls may need more than two
     expect(await shop.orders()).toEqual([expect.stringMatching(/^msg_1 (?!1$)/)]);
   });
 
@@ -604,7 +604,7 @@ describe("a worker whose database goes away", () => {
             await finish.promise;
           },
         },
-        { concurrency: 10, pollMs: 20, leaseMs: 600_000, logger },
+        { concurrency: 10, pollMs: 20, leaseMs: 60_000, logger },
       ).run({ signal: stopping.signal });
       await own.put(manyOf(40, "esim.enabled"));
       await started.promise;
@@ -614,7 +614,7 @@ describe("a worker whose database goes away", () => {
       await expect.poll(() => logger.lines.length).toBeGreaterThanOrEqual(2);
       await server.start();
       const doneBy = async () => (await own.stats().catch(() => undefined))?.states.done;
-      await expect.poll(doneBy).toBe(40);
+      await expect.poll(doneBy, { timeout: 120_000 }).toBe(40);
       const seconds = Math.ceil((performance.now() - awayFrom) / 1000);
       for (const message of new Set(logger.lines.map((line) => line.message))) {
         const times = logger.lines.filter((line) => line.message === message);

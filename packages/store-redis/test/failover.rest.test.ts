@@ -11,13 +11,13 @@ expectWarnings("read_only_store");
 failoverSuite("redisStore", {
   start: redisPair,
   open: async (url) => storeWriter(redisStore(url)),
-  openWaiting: async (url) => storeWriter(redisStore(url, { waitReplicas: 1, timeoutMs: 3000 })),
+  openWaiting: async (url) => storeWriter(redisStore(url, { waitReplicas: 1, timeoutMs: 10_000 })),
 });
 
 failoverSuite("redisState", {
   start: redisPair,
   open: async (url) => stateWriter(redisState(url)),
-  openWaiting: async (url) => stateWriter(redisState(url, { waitReplicas: 1, timeoutMs: 3000 })),
+  openWaiting: async (url) => stateWriter(redisState(url, { waitReplicas: 1, timeoutMs: 10_000 })),
 });
 
 const opened = closedAfterEach();
@@ -35,5 +35,5 @@ it("writes to the new primary on a client that was passed with the reconnectOnEr
     /reconnectOnError: \(\{ message \}\) => message\.includes\("READONLY"\)/,
   );
   await pair.lead();
-  await expect.poll(() => writer.write("after").catch(String), { timeout: 5000 }).toBeUndefined();
+  await expect.poll(() => writer.write("after").catch(String)).toBeUndefined();
 });

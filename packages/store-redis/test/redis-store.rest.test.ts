@@ -407,7 +407,7 @@ describe("a handler on redisStore that is done when its mark cannot be written",
         await meanwhile();
       },
     };
-    const options = { leaseMs: 3000, logger: codes.logger }; // renewed every second
+    const options = { leaseMs: 9000, logger: codes.logger }; // renewed every three seconds
     const here = createProcessor(handlers, { store: open(redis.server.url), ...options });
     const elsewhere = createProcessor({ "*": () => void runs++ }, { store: open(redis.server.url) });
     for (const { store } of [here, elsewhere]) await store.ready?.(); // has written its probe keys, and deleted them

@@ -48,7 +48,8 @@ describe("redisStore on a Redis Cluster", () => {
     async (enableAutoPipelining) => {
       const masters = cluster.nodes.map(({ url }) => keep(new Redis(url)));
       for (const master of masters) await master.flushall();
-      const store = redisStore(keep(new Cluster([...cluster.nodes], { enableAutoPipelining })));
+      const client = keep(new Cluster([...cluster.nodes], { enableAutoPipelining }));
+      const store = redisStore(client, { timeoutMs: 60_000 });
       const ids = keys(300, "cluster");
       const claims = await Promise.all([...ids, ...ids].map((id) => store.claim(id, hourMs)));
       const tokens = claims.map((claim) => (claim.status === "claimed" ? claim.token : ""));
@@ -90,13 +91,13 @@ describe("redisStore behind Sentinel", () => {
   it("still knows done ids after the replica was promoted, with waitReplicas", async () => {
     const failover = await privateFailover();
     opened.push(failover);
-    const { master, replica, options } = failover;
+    const { replica, options } = failover;
     const client = keep(new Redis(options));
     const ids = keys(50, "sentinel");
     expect(new Set(await complete(redisStore(client, { waitReplicas: 1 }), ids))).toEqual(new Set([true]));
 
     const reconnected = new Promise((resolve) => client.once("ready", resolve));
-    await master.kill();
+    await failover.killMaster();
     await reconnected;
     const store = redisStore(client);
     expect(new Set(await statuses(store, ids))).toEqual(new Set(["done"]));

@@ -64,16 +64,19 @@ export async function expectNothingLostBy(kills: number): Promise<void> {
 
 /** Works what is left, once the leases of those who were killed have ended. */
 async function drain(path: string): Promise<void> {
-  const inbox = sqliteInbox({ path });
+  const inbox = sqliteInbox({ path, timeoutMs: 60_000 });
   const stopping = new AbortController();
   const working = createWorker(inbox, {
     "*": ({ id }, { tx }) => tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
   }).run({ signal: stopping.signal });
   await expect
-    .poll(async () => {
-      const { ready, leased } = (await inbox.stats()).states;
-      return ready + leased;
-    })
+    .poll(
+      async () => {
+        const { ready, leased } = (await inbox.stats()).states;
+        return ready + leased;
+      },
+      { timeout: 120_000 },
+    )
     .toBe(0);
   stopping.abort();
   await working;

@@ -162,7 +162,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
       const opens = `
         import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
         const path = process.env.FILE;
-        for (const open of [() => sqliteInbox({ path }).ready(), () => sqliteCheck({ path })])
+        for (const open of [() => sqliteInbox({ path, timeoutMs: 60_000 }).ready(), () => sqliteCheck({ path, timeoutMs: 60_000 })])
           await open().then(() => console.log("opened"), ({ code }) => console.log("refused:", code));
         process.exit(); // as a process does that may not start
       `;
@@ -196,7 +196,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
       const opens = `
         import { sqliteCheck, sqliteInbox } from "@esim-webhooks/store-sqlite";
         const path = process.env.FILE;
-        for (const open of [() => sqliteInbox({ path }).ready(), () => sqliteCheck({ path })])
+        for (const open of [() => sqliteInbox({ path, timeoutMs: 60_000 }).ready(), () => sqliteCheck({ path, timeoutMs: 60_000 })])
           await open().then(() => console.log("opened"), ({ message }) => console.log("refused:", message));
       `;
       const { output } = await runNode(["--input-type=module", "--eval", opens], { FILE: path }).ended;

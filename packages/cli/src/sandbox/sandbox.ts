@@ -31,7 +31,7 @@ export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<vo
   else output.data(welcome(started, flags, output, this.process));
   const openMode = data === undefined ? undefined : await openModeOf(folderOf(this.process, data), "secrets");
   if (openMode !== undefined) output.note(openMode);
-  await once(stop.signal, "abort");
+  if (!stop.signal.aborted) await once(stop.signal, "abort");
   await started.close();
   stop.release();
 }

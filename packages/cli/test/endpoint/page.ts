@@ -100,7 +100,7 @@ export function alike(lines: readonly string[]): string[] {
       .replaceAll(/\bWHE\w+/g, "WHE…")
       .replaceAll(/\bmsg_\w+/g, "msg_…")
       .replaceAll(/\bkey:[0-9a-f]{8}\b/g, "key:…")
-      .replaceAll(/\bnow\b|\d+s ago\b/g, "ago")
+      .replaceAll(/\bnow\b|\d+[smhd] ago\b/g, "ago")
       .replaceAll(/\d+(?:,\d{3})*/g, "0")
       .replaceAll(/ +/g, " "),
   );

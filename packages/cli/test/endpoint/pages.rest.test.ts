@@ -25,7 +25,7 @@ describe("docs/rotation.md", () => {
     const missed = await backend.emit(2);
     await sandbox.advance("16h");
     await backend.up();
-    const env = { ...backend.env, ...quick, SKIPPED_WAIT_MS: "100" }; // the rotation goes on while events come in
+    const env = { ...backend.env, ...quick, SKIPPED_WAIT_MS: "500" }; // the rotation goes on while events come in
 
     const { commands, shown } = page.take("Rotating the signing secret without losing an event", 1);
     const running = startLine(commands.join("\n"), { cwd, env });

@@ -248,6 +248,7 @@ describe("docs/runbook.md: a rotation went wrong", () => {
     const call = "POST /management/webhooks/{webhookEndpointReference}/rotate-secret";
     sandbox.faults.add({ kind: "slow_answer", call, bytesPerSecond: 1 }); // it is rotated, and nobody knows the secret
     const killed = start(["rotate"], { cwd, env });
+    await killed.written(/Receivers read the key store\./);
     await expect.poll(() => sandbox.faults.list()).toEqual([]);
     killed.kill("SIGKILL");
     await killed.ended;
@@ -391,11 +392,15 @@ describe("docs/runbook.md: a handler hangs", () => {
 describe("docs/runbook.md: events wait", () => {
   const section = "Events wait";
 
-  /** As if the events that wait had been due for an hour, and each worker had last taken one then. */
+  /** As if the events that wait had been due for an hour, and the worker had last taken one then, also by its next reports. */
   function letAnHourPass({ cwd }: Backend): void {
     const database = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"), { timeout: 5000 });
     database.exec("update esim_webhooks_event set due_at = due_at - 3600000 where state = 'ready'");
-    database.exec("update esim_webhooks_worker set last_take_at = last_take_at - 3600000");
+    const earlier = "update esim_webhooks_worker set last_take_at = last_take_at - 3600000";
+    database.exec(earlier);
+    database.exec(
+      `create trigger took_earlier after insert on esim_webhooks_worker begin ${earlier} where id = new.id; end`,
+    );
     database.close();
   }
 
@@ -419,7 +424,8 @@ describe("docs/runbook.md: events wait", () => {
     await backend.emit(2);
     const hung = begin(["work", "--concurrency", "1"], { cwd, env });
     await expect.poll(async () => (await backend.stored("leased")).length).toBe(1);
-    await expect.poll(async () => (await cli(["inbox", "workers"], { cwd, env })).stdout).toMatch(/1 of 1/);
+    const slots = async () => (await cli(["inbox", "workers"], { cwd, env })).stdout;
+    await expect.poll(slots, { timeout: 60_000 }).toMatch(/1 of 1/); // by its second report, after ten seconds
     letAnHourPass(backend);
     const [doctor, workers, paused] = await follow(section, 1, backend);
     expect(doctor?.code).toBe(3);

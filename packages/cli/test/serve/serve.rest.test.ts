@@ -324,7 +324,7 @@ export default { port: 0, handlers: { "*": () => order("8932042000001234567") } 
     const pretty = startInTerminal(["serve"], { cwd });
     expect((await fetch(await urlOf(pretty), event("msg_1"))).status).toBe(200);
     await pretty.written(/handled .*order \{"number":"7"\}/);
-    const [line] = await pretty.written(/.*processed.*/);
+    const [line] = await pretty.written(/.*processed.*msg_1.*/);
     expect(line).toMatch(/\d\d:\d\d:\d\d.*✔ processed .*esim\.faulted {2}msg_1/);
     expect(line).toContain("\u001b[32m");
     pretty.child.stdin?.write("\u0003"); // Ctrl-C

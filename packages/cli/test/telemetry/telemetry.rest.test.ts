@@ -58,16 +58,14 @@ describe("--metrics-port", () => {
     await running.written(/Metrics at [\s\S]*Listening at/); // what watches it is there before the first delivery
     expect(metrics).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await probed(`${metrics}/livez`)).toEqual([200]);
-    expect(await probed(`${metrics}/readyz`)).toEqual([200]);
+    await expect.poll(() => probed(`${metrics}/readyz`)).toEqual([200]);
     const delivered = deliver(url);
     await running.written(/begun/);
     running.child.kill("SIGTERM");
     await running.written(/Stopping/);
-    expect(await probed(`${metrics}/readyz`)).toEqual([
-      503,
-      "process: shutting_down",
-      "receiver: shutting_down",
-    ]);
+    await expect
+      .poll(() => probed(`${metrics}/readyz`))
+      .toEqual([503, "process: shutting_down", "receiver: shutting_down"]);
     expect(await probed(`${metrics}/livez`)).toEqual([200]);
     writeFileSync(join(cwd, "go"), "");
     expect((await delivered).status).toBe(200);
@@ -81,12 +79,13 @@ describe("--metrics-port", () => {
     });
     const [url, metrics] = [await receiving(running), await metricsAt(running)];
     expect((await deliver(url)).status).toBe(200);
+    const isUp = async () => (await fetch(`${metrics}/metrics`)).text();
+    await expect.poll(isUp).toMatch(/^esim_webhooks_inbox_up 1$/m); // its first read has started a thread
     const response = await fetch(`${metrics}/metrics/?x=1`);
     expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
     const text = await response.text();
     expect(text).toMatch(/^esim_webhooks_deliveries_total\{outcome="processed",type="esim.faulted"\} 1$/m);
     expect(text).toMatch(/^esim_webhooks_worker_slots\{state="free"\} 20$/m);
-    expect(text).toMatch(/^esim_webhooks_inbox_up 1$/m);
     const missed = await fetch(metrics);
     expect([missed.status, await missed.text()]).toEqual([404, "There are: /metrics, /livez, /readyz\n"]);
     await stopped(running);
@@ -105,7 +104,7 @@ describe("--metrics-port", () => {
     await inbox.put([entry("msg_hangs")]);
     await expect.poll(() => probed(`${metrics}/livez`)).toEqual([503, "worker: handlers_abandoned"]);
     expect(await probed(`${metrics}/livez`)).toEqual([503, "worker: handlers_abandoned"]);
-    expect(await probed(`${metrics}/readyz`)).toEqual([200]);
+    await expect.poll(() => probed(`${metrics}/readyz`)).toEqual([200]);
     const lines = jsonLines(await stopped(running));
     expect(lines.filter(({ code }) => code === "handlers_abandoned")).toMatchObject([
       { level: "warn", probe: "liveness", check: "worker", msg: expect.stringContaining("Restart it") },

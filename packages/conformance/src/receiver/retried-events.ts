@@ -113,15 +113,18 @@ export const retriedEvents: Pick<
     async (withServer) => {
       const aborted = Promise.withResolvers<void>();
       const finish = Promise.withResolvers<void>();
+      let hasBegun = false;
       const handlers = {
         "*": async (_event: unknown, { signal }: { signal: AbortSignal }) => {
+          hasBegun = true;
           signal.addEventListener("abort", () => aborted.resolve());
           await finish.promise;
         },
       };
       const request = faulted({ id: "msg_slow" });
       await withServer(handlers, { secret, deadlineMs: 50 }, async ({ url, shutDown }) => {
-        assertAnswer(await send(url, request), 503, "deadline_reached");
+        do assertAnswer(await send(url, request), 503, "deadline_reached");
+        while (!hasBegun); // if this machine stalled for deadlineMs before
         await aborted.promise;
         let again = await send(url, request);
         while (JSON.parse(again.body).code === "deadline_reached") again = await send(url, request); // this machine stalled for deadlineMs

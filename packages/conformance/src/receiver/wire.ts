@@ -40,12 +40,15 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
   });
 }
 
-/** Reads the first answer on a raw connection, whose body must arrive together with its head. */
+/** Reads the first answer on a raw connection, whose body must be a JSON object. */
 export function answerOn(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    socket.once("error", reject).once("data", (bytes) => {
-      const [head = "", rest = ""] = String(bytes).split("\r\n\r\n");
-      const [body = ""] = /\{.*\}/.exec(rest) ?? []; // without the lengths of chunks
+    let text = "";
+    socket.once("error", reject).on("data", (bytes) => {
+      text += String(bytes);
+      const [head = "", rest = ""] = text.split("\r\n\r\n");
+      const [body] = /\{.*\}/.exec(rest) ?? []; // without the lengths of chunks
+      if (body === undefined) return; // it comes in its own packet
       const [statusLine = "", ...lines] = head.split("\r\n");
       const headers = lines.map((line) => line.split(/: (.*)/).slice(0, 2));
       resolve({

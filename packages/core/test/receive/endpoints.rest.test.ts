@@ -322,6 +322,8 @@ describe("a path without an endpoint", () => {
 
 describe("an endpoint that is cached", () => {
   it("is one of 10,000, and the one that was used least recently is looked up again", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] }); // none becomes old
+    onTestFinished(() => void vi.useRealTimers());
     const secret = newSecret();
     const { receive, asked } = receiving((path) => ({ source: path, secret }));
     for (let index = 0; index < 10_000; index += 1) await receive(`/${index}`, secret, `msg_${index}`);

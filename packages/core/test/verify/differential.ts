@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { verify } from "@esim-webhooks/core";
 import fc from "fast-check";
 import { Webhook } from "standardwebhooks";
-import { expect } from "vitest";
+import { expect, onTestFinished, vi } from "vitest";
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const other = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -104,6 +104,8 @@ function oracleAccepts(given: Sample): boolean {
 
 /** Verifies so many generated deliveries both ways: 4,000 or more, in which each difference is seen. */
 export function expectTheSameVerdictsOn(deliveries: number): void {
+  vi.useFakeTimers({ toFake: ["Date"], now: nowSeconds * 1000 });
+  onTestFinished(() => void vi.useRealTimers());
   const seen = { both: 0, neither: 0, onlyOracle: new Map<string, number>(), onlyUs: 0 };
   fc.assert(
     fc.property(sample, (given) => {

@@ -38,6 +38,8 @@ export interface ClaimOptions {
 }
 
 const heartbeatsPerLease = 3;
+/** How often to look for a heartbeat. They are counted, so that a process that was suspended does not take its own silence for that of the other. */
+const looksPerLease = 4 * heartbeatsPerLease;
 
 /**
  * Claims the pass. While a pass is alive, it writes its state several times per lease. If the version stays the same for a whole lease of
@@ -74,9 +76,8 @@ async function awaitOtherPass(
     { state: name, leaseMs },
     "A pass is under way, or was killed: this pass starts after one lease without a heartbeat.",
   );
-  const endsAt = performance.now() + leaseMs;
-  while (performance.now() < endsAt) {
-    await sleep(leaseMs / (4 * heartbeatsPerLease), undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
+  for (let looks = 0; looks < looksPerLease; looks++) {
+    await sleep(leaseMs / looksPerLease, undefined, { signal }).catch(() => {}); // it rejects only when the signal aborts
     if (signal?.aborted) return;
     const now = await state.read(name);
     if (now?.version === version) continue;

@@ -30,8 +30,9 @@ const { api, keyStore, killed } = killedAt(
 );
 void killed.then(() => process.kill(process.pid, "SIGKILL"));
 if (task.isReplacement) {
-  const inbox = sqliteInbox({ path: database });
-  const state = sqliteState({ path: database });
+  const file = { path: database, timeoutMs: 60_000 }; // a busy machine is no fault of the store
+  const inbox = sqliteInbox(file);
+  const state = sqliteState(file);
   const { reconciled } = await replaceEndpoint(api, {
     url,
     eventTypes,

@@ -22,7 +22,7 @@ const second = ["esim.enabled", "esim.disabled"];
 async function startPartner(switches: SwitchSettings) {
   const folder = mkdtempSync(join(tmpdir(), "esim-webhooks-kills-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const service = await startService({ speed: 500, switches: { rateLimit: "off", ...switches } });
+  const service = await startService({ speed: 100, switches: { rateLimit: "off", ...switches } });
   const keyFile = join(folder, "esim.key");
   const database = join(folder, "events.db");
   const inbox = sqliteInbox({ path: database });

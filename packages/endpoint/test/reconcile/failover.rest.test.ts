@@ -19,12 +19,12 @@ it.each([
     "postgresInbox with an asynchronous standby",
     postgresPair,
     async (url: string) => {
-      const inbox = postgresInbox({ url });
+      const inbox = postgresInbox({ url, timeoutMs: 30_000 });
       await inbox.migrate();
       return inbox;
     },
   ],
-  ["bullmqInbox", redisPair, async (url: string) => bullmqInbox({ connection: url })],
+  ["bullmqInbox", redisPair, async (url: string) => bullmqInbox({ connection: url, timeoutMs: 30_000 })],
 ])("finds and stores each event that %s had acknowledged and lost in a failover", async (_, start, open) => {
   const pair = await start();
   opened.push(pair);
@@ -36,7 +36,7 @@ it.each([
   await pair.promote(); // the old primary is cut off, and acknowledges alone
   for (const id of ids("split")) expect(await inbox.put([entry(id)])).toEqual(["stored"]);
   await pair.lead();
-  await expect.poll(() => inbox.put([entry("after")]).catch(String), { timeout: 10_000 }).toEqual(["stored"]);
+  await expect.poll(() => inbox.put([entry("after")]).catch(String), { timeout: 60_000 }).toEqual(["stored"]);
 
   const hourMs = 3_600_000;
   const nowMs = Date.now();

@@ -1,6 +1,6 @@
 // A process for tests: makes one pass, or runs a reconciler, at the API of BASE_URL, into the file DATABASE: into its inbox, or
 // with EFFECTS into handlers that write the ids into its table effects. Says "begun" when it begins, and "pass" with the report
-// after each pass. With KILL_AT, it kills itself in the middle: once so many events are stored, or before that effect is written.
+// after each pass. Its lease is LEASE_MS, or 300 ms. With KILL_AT, it kills itself in the middle: once so many events are stored, or before that effect is written.
 import { createClient } from "@esim-webhooks/client";
 import { createProcessor, type InboxWriter } from "@esim-webhooks/core";
 import { createReconciler, observeReconciliations, reconcile } from "@esim-webhooks/endpoint";
@@ -14,7 +14,7 @@ const api = createClient({
   clientId: given("CLIENT_ID"),
   clientSecret: given("CLIENT_SECRET"),
 });
-const leaseMs = 300;
+const leaseMs = Number(environment["LEASE_MS"] ?? 300);
 const file = { path, timeoutMs: 60_000 }; // a busy machine is no fault of the store
 const inbox = sqliteInbox(file);
 const store = sqliteStore(file);

@@ -32,13 +32,17 @@ async function bringsInAndFindsNothingMore(world: World): Promise<void> {
 it("brings missing events into Postgres, with the state in the same database", async () => {
   const server = await startPostgres();
   onTestFinished(() => server.close());
-  const inbox = postgresInbox({ url: server.url });
+  const inbox = postgresInbox({ url: server.url, timeoutMs: 30_000 });
   await inbox.migrate();
-  await bringsInAndFindsNothingMore(await startWorld({ inbox, state: postgresState({ url: server.url }) }));
+  await bringsInAndFindsNothingMore(
+    await startWorld({ inbox, state: postgresState({ url: server.url, timeoutMs: 30_000 }) }),
+  );
 });
 
 it("keeps its state in Redis", async () => {
   const server = await startRedis();
   onTestFinished(() => server.close());
-  await bringsInAndFindsNothingMore(await startWorld({ state: redisState(server.url) }));
+  await bringsInAndFindsNothingMore(
+    await startWorld({ state: redisState(server.url, { timeoutMs: 30_000 }) }),
+  );
 });

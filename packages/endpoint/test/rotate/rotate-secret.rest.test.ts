@@ -562,8 +562,8 @@ describe("the pass of a rotation", () => {
   it("recovers what the rotation cost, and neither what since has shut out nor what was ignored", async () => {
     const world = await startWorld();
     await world.emit(1, "forgets"); // handled before there was a store
-    const since = new Date(Date.now() + 30_000);
-    await world.pass("1m");
+    const since = new Date(Date.now() + 5 * 60_000);
+    await world.pass("10m");
     const store = { ...memoryStore(), capabilities: { ...memoryStore().capabilities, durable: true } };
     const ran: string[] = [];
     const clock = { now: () => Date.now() + 60 * 60_000 };

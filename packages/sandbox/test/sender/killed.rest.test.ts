@@ -21,7 +21,7 @@ test("a process that is killed in the middle finds its attempts under way at the
   const file = join(folder, "sandbox.db");
   try {
     const killed = startProcess(file, endpoint.url);
-    await expect.poll(() => endpoint.got.length).toBe(164); // 100 answered, and 64 that hang
+    await expect.poll(() => endpoint.got.length, { timeout: 120_000 }).toBe(164); // 100 answered, and 64 that hang
     killed.kill("SIGKILL");
     await once(killed, "exit");
     isHanging = false;

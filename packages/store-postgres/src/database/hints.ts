@@ -66,9 +66,12 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
   let timer: NodeJS.Timeout | undefined;
 
   async function listen(): Promise<void> {
-    timer = undefined;
+    let connected: Listening | undefined;
+    const lost = () => {
+      if (client === connected) reconnect(); // a connection that was given up may end once there is another one
+    };
     try {
-      const connected: Listening = await withoutHandle(() => pool.connect());
+      connected = (await withoutHandle(() => pool.connect())) as Listening;
       if (ended) return connected.release();
       client = connected;
       connected.on?.("notification", onHint);
@@ -81,14 +84,15 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
     }
   }
 
-  function lost(): void {
+  function reconnect(): void {
     client?.release(true);
     client = undefined;
-    if (!ended) timer ??= setTimeout(listen, reconnectMs * (0.5 + Math.random())).unref();
+    if (ended) return;
+    timer = setTimeout(listen, reconnectMs * (0.5 + Math.random())).unref();
   }
 
   const unsubscribe = outdatedOf(pool).onMore(() => {
-    if (client !== undefined) lost(); // this connection never writes, so its server never refuses anything
+    if (client !== undefined) reconnect(); // this connection never writes, so its server never refuses anything
   });
   void listen();
   return () => {

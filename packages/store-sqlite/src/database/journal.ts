@@ -12,9 +12,6 @@ export interface Journal {
   readonly hasWalResetBug: boolean;
 }
 
-/** How often, and with which pause, to wait for another process where the busy timeout has no effect. */
-export const tries = 100;
-export const pauseMs = 20;
 const longestIdleLog = 64 * 1024 * 1024; // bytes to which SQLite cuts a longer log file once it begins the log again
 
 /**
@@ -52,18 +49,27 @@ export function refuseWal(connection: Connection, path: string, { sqliteVersion 
   if (pragma(connection, "journal_mode") === "wal") throw new FaultError(walInUse(path, sqliteVersion));
 }
 
-/** Asks for a mode until the file has it, for about two seconds. Returns the mode of the file: other processes may prevent the change. */
+/** Asks for a mode until the file has it, for two seconds at most. Returns the mode of the file: other processes may prevent the change. */
 function setMode(connection: Connection, wanted: "wal" | "delete"): "wal" | "delete" {
-  for (let left = tries; ; left--) {
-    const mode = askForMode(connection, wanted);
-    if (mode === wanted || left === 0) return mode === "wal" ? "wal" : "delete";
-    wait(pauseMs);
-  }
+  let mode: unknown;
+  waitUntil(() => {
+    mode = askForMode(connection, wanted);
+    return mode === wanted;
+  });
+  return mode === "wal" ? "wal" : "delete";
 }
 
-/** Blocks the thread, which has nothing else to do while it opens the file. */
-export function wait(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+/**
+ * Waits for another process, where the busy timeout has no effect, for two seconds at most. Returns whether the condition was met. Blocks
+ * the thread, which has nothing else to do while it opens the file.
+ */
+export function waitUntil(isMet: () => boolean): boolean {
+  const giveUpAt = performance.now() + 2000;
+  while (!isMet()) {
+    if (performance.now() > giveUpAt) return false;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  }
+  return true;
 }
 
 function askForMode(connection: Connection, wanted: "wal" | "delete"): unknown {

@@ -2,15 +2,7 @@ import { existsSync } from "node:fs";
 import { type Connection, connect, fileOf, pragma } from "./connection.ts";
 import { FaultError, isBusy, lostLog } from "./faults.ts";
 import { type HeldFiles, holdFiles } from "./held-files.ts";
-import {
-  type Durability,
-  type Journal,
-  pauseMs,
-  setUpJournal,
-  sqliteVersionOf,
-  tries,
-  wait,
-} from "./journal.ts";
+import { type Durability, type Journal, setUpJournal, sqliteVersionOf, waitUntil } from "./journal.ts";
 import { appliedMigrations, migrate, migrations } from "./migrations.ts";
 import { syncRecovered } from "./sync.ts";
 
@@ -101,10 +93,7 @@ function openConnection({ path, busyMs }: OpenOptions): Connection {
  */
 function refuseLostLog(database: string): void {
   const hasLog = () => existsSync(`${database}-wal`) && existsSync(`${database}-shm`);
-  for (let left = tries; !hasLog() && isInUse(database); left--) {
-    if (left === 0) throw new FaultError(lostLog(database));
-    wait(pauseMs);
-  }
+  if (!waitUntil(() => hasLog() || !isInUse(database))) throw new FaultError(lostLog(database));
 }
 
 /** Whether another connection has the file open with a log. SQLite keeps a file locked for as long as it uses a log of it. */

@@ -1,6 +1,6 @@
 import { type Connection, pragma } from "./connection.ts";
 import { isFull } from "./faults.ts";
-import { type Journal, pauseMs, tries, wait } from "./journal.ts";
+import { type Journal, waitUntil } from "./journal.ts";
 import { inTransaction, type Transaction } from "./transaction.ts";
 
 /**
@@ -27,7 +27,7 @@ export function syncRecovered(connection: Connection, { mode }: Pick<Journal, "m
 
 /** Syncs the log by a checkpoint, which does so before it writes anything back. A passive one takes no lock that a writer holds. */
 function syncLog(connection: Connection): void {
-  for (let left = tries; left > 0 && isCheckpointedByAnother(connection); left--) wait(pauseMs);
+  waitUntil(() => !isCheckpointedByAnother(connection));
 }
 
 function isCheckpointedByAnother(connection: Connection): boolean {
