@@ -26,12 +26,12 @@ export async function sandbox(this: CliContext, flags: SandboxFlags): Promise<vo
     ...(data !== undefined && { data: resolve(this.process.cwd(), data) }),
     ...(!json && { onAttempt: (attempt) => output.data(attemptLine(attempt, output)) }),
   });
+  const openMode = data === undefined ? undefined : await openModeOf(folderOf(this.process, data), "secrets");
   const stop = stopSignal(this);
   if (json) output.json(firstLine(started));
   else output.data(welcome(started, flags, output, this.process));
-  const openMode = data === undefined ? undefined : await openModeOf(folderOf(this.process, data), "secrets");
   if (openMode !== undefined) output.note(openMode);
-  if (!stop.signal.aborted) await once(stop.signal, "abort");
+  await once(stop.signal, "abort");
   await started.close();
   stop.release();
 }

@@ -71,7 +71,7 @@ export function listenForHints(pool: PostgresPool, channel: string, onHint: () =
       if (client === connected) reconnect(); // a connection that was given up may end once there is another one
     };
     try {
-      connected = (await withoutHandle(() => pool.connect())) as Listening;
+      connected = await withoutHandle<Promise<Listening>>(() => pool.connect());
       if (ended) return connected.release();
       client = connected;
       connected.on?.("notification", onHint);
