@@ -65,7 +65,7 @@ describe.each(worked)("on %s", (engine) => {
     });
     onTestFinished(unwatch);
     const attempts = new Map<string, number>();
-    const timeoutMs = 40;
+    const timeoutMs = 400;
     const { stop } = work(
       inbox,
       async ({ id }, { tx, signal }) => {
@@ -76,9 +76,9 @@ describe.each(worked)("on %s", (engine) => {
         if (id === "msg_1" && !signal.aborted) await once(signal, "abort");
         if (id === "msg_2")
           await hangs.promise; // certainly abandoned
-        else await pause(timeoutMs - 5 + Math.random() * 10);
+        else await pause(timeoutMs - 50 + Math.random() * 100);
       },
-      { timeoutMs, graceMs: 3, backoff: () => 200, maxAttempts: 1000 },
+      { timeoutMs, graceMs: 30, backoff: () => 200, maxAttempts: 1000 },
     );
     await inbox.put(ids.map((id) => entry(id)));
     await expect.poll(async () => (await states(inbox)).done).toBe(ids.length);
