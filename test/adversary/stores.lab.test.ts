@@ -33,7 +33,7 @@ describe("Postgres", () => {
       onTestFinished(() => server.close());
       const proxy = await countingProxy(server.url);
       onTestFinished(() => proxy.close());
-      const store = postgresStore({ ...given(proxy.url), timeoutMs: 500 });
+      const store = postgresStore({ ...given(proxy.url), timeoutMs: 2000 }); // a backend has that long to end, too
       onTestFinished(() => store.close());
       await store.migrate();
       await floodWithClaims(store, "before", 1);
@@ -65,7 +65,7 @@ describe("Postgres", () => {
     onTestFinished(() => server.close());
     const proxy = await countingProxy(server.url);
     onTestFinished(() => proxy.close());
-    const store = postgresStore({ url: proxy.url, timeoutMs: 500 });
+    const store = postgresStore({ url: proxy.url, timeoutMs: 2000 });
     onTestFinished(() => store.close());
     await store.migrate();
     const locking = new pg.Client({ connectionString: server.url });

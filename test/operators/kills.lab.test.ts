@@ -26,7 +26,8 @@ async function killed(
   [command, ...args]: [string, ...string[]],
   undo: () => Promise<unknown>,
 ): Promise<void> {
-  for (let left = 50; ; left -= 1) { // on a busy machine, most commands end before their process has seen them begin
+  for (let left = 50; ; left -= 1) {
+    // on a busy machine, most commands end before their process has seen them begin
     const run = place.start(command, ...args);
     const { output } = await run.ended;
     if (run.child.signalCode === "SIGKILL") return;
