@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { StateStore } from "@esim-webhooks/core";
 import { expect, it } from "vitest";
 import { loggerTo } from "../../../../test/support/logger-to.ts";
@@ -76,6 +77,17 @@ it("a pass that waits looks several times in a lease, and begins where the other
   const second = await passes(reading).claim("second", never);
   expect(second.mark).toBe(5);
   await second.end({});
+});
+
+it("a pass that waits does not take its own stall for the silence of the other one", async () => {
+  const { claim } = passes();
+  const first = await claim("first", 900);
+  const second = claim("second", 1);
+  second.catch(() => {});
+  await setImmediate(); // it waits
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000); // as when the process is suspended
+  await expect(second).rejects.toMatchObject(inUse);
+  await first.end({});
 });
 
 it("a pass begins again if another one was quicker", async () => {
