@@ -70,7 +70,7 @@ async function firstFailure(folder: string, check: string): Promise<string | und
       "--project",
       projectOf(check),
       "--testTimeout",
-      "600000",
+      "180000",
       "--bail",
       "1",
       "--reporter",
@@ -79,7 +79,7 @@ async function firstFailure(folder: string, check: string): Promise<string | und
       report,
       check,
     ],
-    { cwd: folder, stdio: ["ignore", "ignore", "pipe"], timeout: 1_800_000 },
+    { cwd: folder, stdio: ["ignore", "ignore", "pipe"], timeout: 900_000 },
   );
   let complaints = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {

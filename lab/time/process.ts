@@ -36,7 +36,7 @@ async function sample(): Promise<Figures> {
   const inThreads = (figure: "total_heap_size" | "used_heap_size") =>
     heaps.reduce((sum, heap) => sum + heap[figure], 0);
   return {
-    "memory, kB": (rss - heapTotal - inThreads("total_heap_size")) / 1000, // outside the heaps, of whose free pages V8 keeps more with time
+    "memory, kB": (rss - heapTotal - inThreads("total_heap_size")) / 1000, // without the heaps: V8 keeps more and more of their free pages
     "heap, kB": (heapUsed + external) / 1000,
     ...(threads.size > 0 && { "threads' heaps, kB": inThreads("used_heap_size") / 1000 }), // nothing collects them for a sample
     "file descriptors": readdirSync("/proc/self/fd").length,

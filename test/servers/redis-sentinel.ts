@@ -42,7 +42,7 @@ export async function privateFailover(): Promise<TestFailover> {
   };
 }
 
-/** Does not take a master for down that only stalls, as on a busy machine. */
+/** Starts a Sentinel that takes a silent master for down after a minute: on a busy machine, a master may stall for seconds. */
 async function sentinelOf(name: string, master: TestServer): Promise<TestServer> {
   const { path, way } = program("redis-server", "redis-server", "");
   const folder = await serverFolder("sentinel");

@@ -18,7 +18,7 @@ afterEach(() => shop.drop());
 const max = 3;
 const key = (id: string) => ({ source: "default", id });
 
-/** Waits until the store claims the id: for a second, since a claim whose answer is late stays. */
+/** Waits until the id can be claimed. Claims it for a second only: a claim whose answer is late keeps it that long. */
 async function canClaim(store: Pick<PostgresStore, "claim">, id: string): Promise<void> {
   const claim = () => Promise.resolve(store.claim(key(id), 1000)).catch(() => undefined);
   await expect.poll(claim).toMatchObject({ status: "claimed" });

@@ -64,7 +64,7 @@ export async function expectNothingLostBy(kills: number): Promise<void> {
 
 /** Works what is left, once the leases of those who were killed have ended. */
 async function drain(path: string): Promise<void> {
-  const inbox = sqliteInbox({ path, timeoutMs: 60_000 });
+  const inbox = sqliteInbox({ path });
   const stopping = new AbortController();
   const working = createWorker(inbox, {
     "*": ({ id }, { tx }) => tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),

@@ -44,11 +44,12 @@ export function send(url: string, { method = "POST", headers = {}, body }: WireR
 export function answerOn(socket: Socket): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let text = "";
-    socket.once("error", reject).on("data", (bytes) => {
+    socket.once("error", reject).once("close", () => reject(new Error(`The answer ended: ${text}`)));
+    socket.on("data", (bytes) => {
       text += String(bytes);
       const [head = "", rest = ""] = text.split("\r\n\r\n");
       const [body] = /\{.*\}/.exec(rest) ?? []; // without the lengths of chunks
-      if (body === undefined) return; // it comes in its own packet
+      if (body === undefined) return; // only the head has arrived
       const [statusLine = "", ...lines] = head.split("\r\n");
       const headers = lines.map((line) => line.split(/: (.*)/).slice(0, 2));
       resolve({

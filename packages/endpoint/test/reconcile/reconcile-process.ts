@@ -1,6 +1,7 @@
 // A process for tests: makes one pass, or runs a reconciler, at the API of BASE_URL, into the file DATABASE: into its inbox, or
 // with EFFECTS into handlers that write the ids into its table effects. Says "begun" when it begins, and "pass" with the report
-// after each pass. Its lease is LEASE_MS, or 300 ms. With KILL_AT, it kills itself in the middle: once so many events are stored, or before that effect is written.
+// after each pass. Its lease is LEASE_MS, or 300 ms. With KILL_AT, it kills itself in the middle: once so many events are stored,
+// or before that effect is written.
 import { createClient } from "@esim-webhooks/client";
 import { createProcessor, type InboxWriter } from "@esim-webhooks/core";
 import { createReconciler, observeReconciliations, reconcile } from "@esim-webhooks/endpoint";

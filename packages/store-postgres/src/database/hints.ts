@@ -58,7 +58,7 @@ const reconnectMs = 1000;
 
 /**
  * Listens for hints of other processes (LISTEN) on a connection of the pool, and calls `onHint` for each. Reconnects when the
- * connection is lost; workers find the missed events at their next poll. Returns a function that stops it.
+ * connection is lost, or its server only reads; workers find the missed events at their next poll. Returns a function that stops it.
  */
 export function listenForHints(pool: PostgresPool, channel: string, onHint: () => void): () => void {
   let client: Listening | undefined;
