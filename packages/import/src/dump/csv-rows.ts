@@ -9,7 +9,7 @@ export interface CsvRow {
 }
 
 /**
- * Splits CSV into rows, at line ends outside quotes (RFC 4180). Holds one row in memory.
+ * Splits CSV into rows, at line ends outside quotes (RFC 4180). Skips blank lines. Holds one row in memory.
  * Our own reader, because csv-parse 7 loses the rows after a faulty one: after one that is too large ("a row of 10 million
  * characters" in test/dump/limits.test.ts), and after a quote in the wrong place ("of CSV is a fault of one row only", damage.test.ts).
  */
@@ -76,7 +76,10 @@ export function createCsvRows(
         } else if (isQuoted) {
           if (byte === newline) lines++;
         } else if (byte === newline) {
-          rows.push(finish(bytes.subarray(from, i)));
+          if (i === from && length === 0) {
+            offset++; // a blank line
+            line++;
+          } else rows.push(finish(bytes.subarray(from, i)));
           from = i + 1;
         } else {
           mayOpen = byte === separator;

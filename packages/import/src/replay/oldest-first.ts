@@ -46,7 +46,6 @@ interface Table {
 const schema = `
   PRAGMA page_size = 8192;
   PRAGMA cache_size = -${32 * 1024}; -- KiB
-  PRAGMA journal_mode = OFF;
   PRAGMA synchronous = OFF;
   CREATE TABLE records (number INTEGER PRIMARY KEY, occurredMs REAL NOT NULL, text TEXT NOT NULL);
   CREATE INDEX by_time ON records (occurredMs);

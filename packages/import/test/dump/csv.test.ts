@@ -103,6 +103,16 @@ describe("JSON", () => {
   });
 });
 
+it("a CSV row after blank lines has its own line and offset", async () => {
+  for (const size of [1, 7, 1000]) {
+    const { records } = await readBytes('eventId,payload\n\n\na,"b\n\n"\n\nc,d', size);
+    expect(records.map(({ position }) => position)).toMatchObject([
+      { line: 4, offset: 18 },
+      { line: 8, offset: 27 },
+    ]);
+  }
+});
+
 describe("the fields of a CSV row", () => {
   it.each<[string, readonly string[] | undefined]>([
     ["a;b", ["a", "b"]],
