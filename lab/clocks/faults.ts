@@ -86,6 +86,12 @@ export const clockFaults: readonly ClockFault[] = [
     runsAgain: servers,
   },
   {
+    name: "daylight saving time begins",
+    engines: all,
+    at: new Date("2027-03-14T07:00:00Z"),
+    timeZone: "America/New_York",
+  },
+  {
     name: "daylight saving time ends",
     engines: all,
     at: new Date("2026-11-01T06:00:00Z"),

@@ -47,6 +47,8 @@ interface Rotating {
   readonly statuses: ReadonlyMap<number, number>;
   /** Emits that many events. Resolves to their ids. */
   emit(count: number): Promise<readonly string[]>;
+  /** Emits an event, which the service gives up: the signature of its delivery is wrong. Resolves to its id. */
+  lose(): Promise<readonly string[]>;
   /** Runs a command of `rotator.ts`. Resolves to the code of its error; "null" if it succeeded. */
   ask(command: string): Promise<string>;
   /** Whether the new key is stored, and the old one has not been removed. */
@@ -88,13 +90,19 @@ async function startRotating(folder: string, clocks: Clocks): Promise<Rotating> 
   closing.push(rotator.kill);
   await rotator.answer();
 
+  async function emit(count: number): Promise<readonly string[]> {
+    const event = { type: "esim.enabled", data: sampleData("esim.enabled") };
+    const ids: string[] = [];
+    for (let n = 0; n < count; n += 1) ids.push(...(await sandbox.emit(event)));
+    return ids;
+  }
+
   return {
     statuses,
-    async emit(count) {
-      const event = { type: "esim.enabled", data: sampleData("esim.enabled") };
-      const ids: string[] = [];
-      for (let n = 0; n < count; n += 1) ids.push(...(await sandbox.emit(event)));
-      return ids;
+    emit,
+    lose() {
+      sandbox.faults.add({ kind: "wrong_signature" });
+      return emit(1);
     },
     async ask(command) {
       rotator.command(command);
@@ -144,7 +152,7 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     rotator.set(all);
   };
   const rotating = await startRotating(folder, { first, second, rotator });
-  const { ask, emit, handled } = rotating;
+  const { ask, emit, lose, handled } = rotating;
   const broken: string[] = [];
   const expectCode = async (step: string, asked: Promise<string>, expected: string) => {
     const code = await asked;
@@ -174,6 +182,10 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     emitted.push(...(await emit(10)));
     await rotating.settled();
     if (!fault.runsAgain) await untilHandled(); // the clocks are apart while they are set
+    setClocks(fault);
+    emitted.push(...(await lose()));
+    await rotating.settled();
+    await expectCode("The pass at wrong clocks", ask("reconcile"), "null");
     setClocks({});
     if (fault.refusal !== undefined) await expectCode("The second rotation", ask("rotate"), "null");
     await rotating.finish();
@@ -185,7 +197,9 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     if (again.length > 0 && !fault.runsAgain)
       broken.push(`${again.join(", ")} ran again though no lease had ended.`);
     const answers = [...rotating.statuses].sort(([a], [b]) => a - b);
-    const wrong = answers.filter(([status]) => status >= 400 && status < 500);
+    const wrong = answers.filter(
+      ([status, count]) => status >= 400 && status < 500 && (status !== 401 || count > 1),
+    );
     if (wrong.length > 0) broken.push(`Authentic deliveries were answered ${wrong.join(", ")}.`);
     return { broken, seen: answers.map(([status, count]) => `${count} × ${status}`).join(", ") };
   } finally {
