@@ -23,7 +23,7 @@ const seconds: Readonly<Record<string, number>> = {
   "60": 2,
   "300": 2,
   "900": 2,
-  "3600": 90, // the pass that notices it, and a scrape
+  "3600": 90, // time for the pass that notices it, and for a scrape
   "86400": 12, // an inbox notes the last delivery every 10 s
 };
 

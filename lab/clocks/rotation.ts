@@ -47,7 +47,7 @@ interface Rotating {
   readonly statuses: ReadonlyMap<number, number>;
   /** Emits that many events. Resolves to their ids. */
   emit(count: number): Promise<readonly string[]>;
-  /** Emits an event, which the service gives up: the signature of its delivery is wrong. Resolves to its id. */
+  /** Emits an event whose delivery has a wrong signature, so that the service gives it up. Resolves to its id. */
   lose(): Promise<readonly string[]>;
   /** Runs a command of `rotator.ts`. Resolves to the code of its error; "null" if it succeeded. */
   ask(command: string): Promise<string>;
@@ -197,6 +197,7 @@ export async function tryRotation(folder: string, fault: RotationFault): Promise
     if (again.length > 0 && !fault.runsAgain)
       broken.push(`${again.join(", ")} ran again though no lease had ended.`);
     const answers = [...rotating.statuses].sort(([a], [b]) => a - b);
+    // one 401 is that of the lost event
     const wrong = answers.filter(
       ([status, count]) => status >= 400 && status < 500 && (status !== 401 || count > 1),
     );

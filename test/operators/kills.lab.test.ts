@@ -25,7 +25,7 @@ const isPartlyHeld = async (inbox: OperatedInbox) => {
   return ready > 0 && held > 0;
 };
 
-/** The pause has ended. Events that are still held count as ready, since takes let them go. */
+/** Whether the pause has ended. Gauges cannot show how many events are still held: they count as ready. */
 const isResumed = async (inbox: OperatedInbox) => (await inbox.paused()).length === 0;
 
 const isPartlyErased = async (inbox: OperatedInbox) => {
