@@ -7,7 +7,10 @@ export const root: string = join(import.meta.dirname, "..");
 
 export interface Run {
   readonly child: ChildProcess;
-  /** Resolves with the first line of standard output that matches. Rejects if the process ends before. */
+  /**
+   * Resolves with the first line of standard output that matches. Rejects with the output if the process ends before, or after four
+   * minutes: the limit of a test, which is longer, would not show it.
+   */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   /** The lines of both streams so far. */
   output(): string;
@@ -56,17 +59,19 @@ export function runCommand(
     output: () => output,
     line: (pattern) =>
       new Promise((resolve, reject) => {
+        const fail = (when: string) =>
+          reject(new Error(`${when} before a line matched ${pattern}:\n${output}`));
+        const limit = setTimeout(fail, 240_000, "Four minutes went by").unref();
         const look = (line: string) => {
           const match = pattern.exec(line);
           if (match === null) return;
           waiting.delete(look);
+          clearTimeout(limit);
           resolve(match);
         };
         waiting.add(look);
         for (const line of lines) look(line);
-        void ended.then(() =>
-          reject(new Error(`The process ended before a line matched ${pattern}:\n${output}`)),
-        );
+        void ended.then(() => fail("The process ended"));
       }),
   };
 }

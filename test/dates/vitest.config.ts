@@ -35,7 +35,7 @@ export default defineConfig({
       "**/*.{servers,process,lab}.test.ts",
       // the threads of SQLite take seconds to start under faketime
       "packages/store-sqlite/test/*.suite.test.ts",
-      "packages/cli/test/inbox/operations.test.ts",
+      "packages/cli/test/inbox/{operations,pauses}.test.ts",
       "packages/endpoint/test/reconcile/{failover,stores}.rest.test.ts", // start servers
       ...otherRest,
     ],

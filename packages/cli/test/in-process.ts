@@ -101,7 +101,7 @@ export function beginHere(args: readonly string[], options: RunHere): Begun {
     env: options.env,
     cwd: () => options.cwd,
     platform: process.platform,
-    version: process.version,
+    versions: process.versions,
     execPath: process.execPath,
     getuid: process.getuid,
     geteuid: process.geteuid,

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { EsimEvents, Inbox, InboxEntry } from "@esim-webhooks/core";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { onTestFinished } from "vitest";
 
 /** Makes an empty inbox in memory, which the commands of this test have as the target of `memory.config.ts`. */
 export function operatedInMemory(): Inbox {
@@ -15,6 +16,13 @@ export async function storeAt(cwd: string, entries: readonly InboxEntry[]): Prom
   const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
   await inbox.put(entries);
   await inbox.close();
+}
+
+/** Opens the default inbox of a folder in this process, until the test ends. */
+export function openedAt(cwd: string): ReturnType<typeof sqliteInbox> {
+  const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
+  onTestFinished(() => inbox.close());
+  return inbox;
 }
 
 export function configOf(name: "memory" | "postgres" | "slow" | "failing" | "handlers"): string {

@@ -31,7 +31,7 @@ it("has the name of a new file on the disk before it acknowledges an event, no m
 });
 
 it.skipIf(isWithoutLog)(
-  "has an event after a power cut that a process wrote and did not sync, once another one has called it a duplicate",
+  "has an event after a power cut that a process wrote and did not sync, once another one has called it stored",
   async () => {
     const path = join(folder.path, "killed.db");
     const database = openShop(path);
@@ -44,7 +44,7 @@ it.skipIf(isWithoutLog)(
     let answered = false;
     for (const event of readTrace(await traceOfScript(folder.path, "put-process.ts", [path, "msg_1"]))) {
       disk.apply(event);
-      if (event.kind === "output" && event.text.startsWith("duplicate")) {
+      if (event.kind === "output" && event.text.startsWith("already_stored")) {
         answered = true;
         break;
       }
@@ -60,7 +60,7 @@ it.skipIf(isWithoutLog)(
   },
 );
 
-it("without a log, syncs that the journal of a killed process is gone before it calls its event a duplicate", async (context) => {
+it("without a log, syncs that the journal of a killed process is gone before it calls its event stored", async (context) => {
   context.skip(withoutOldestNode !== undefined, withoutOldestNode);
   const path = join(folder.path, "without-log.db");
   const synced = new Set<string>();
@@ -71,8 +71,8 @@ it("without a log, syncs that the journal of a killed process is gone before it 
     if (event.kind === "output" && event.text.startsWith("stored")) synced.clear(); // by the other process, which is killed then
     if (event.kind === "synced") synced.add(event.file);
     if (event.kind === "output") answered = event.text;
-    if (answered.startsWith("duplicate")) break;
+    if (answered.startsWith("already_stored")) break;
   }
-  expect(answered).toBe("duplicate\n");
+  expect(answered).toBe("already_stored\n");
   expect(synced).toContain(folder.path);
 });

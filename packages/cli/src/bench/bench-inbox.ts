@@ -1,7 +1,6 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { versions } from "node:process";
 import type { Inbox, Logger } from "@esim-webhooks/core";
 import type { CliContext } from "../program/context.ts";
 import { fullDisk } from "../program/error-text.ts";
@@ -36,9 +35,9 @@ export function openBenchInbox(
     if (/^rediss?:/.test(named)) throw noRedis();
     return inSchema(urlInFlag("--inbox", named), logger);
   }
-  if (named !== undefined) return inFolder(named, resolve(process.cwd(), named), logger);
+  if (named !== undefined) return inFolder(named, resolve(process.cwd(), named), context, logger);
   const { dataDir, path } = folderOf(process, undefined);
-  return inFolder(dataDir, path, logger);
+  return inFolder(dataDir, path, context, logger);
 }
 
 async function inSchema(url: string, logger: Logger): Promise<BenchInbox> {
@@ -48,7 +47,12 @@ async function inSchema(url: string, logger: Logger): Promise<BenchInbox> {
 }
 
 /** Makes the inbox in the named folder, or in the folder of the named file: on the same disk. */
-async function inFolder(shown: string, path: string, logger: Logger): Promise<BenchInbox> {
+async function inFolder(
+  shown: string,
+  path: string,
+  { process }: CliContext,
+  logger: Logger,
+): Promise<BenchInbox> {
   if (!existsSync(path)) {
     throw programError(
       "unreadable_file",
@@ -77,11 +81,10 @@ async function inFolder(shown: string, path: string, logger: Logger): Promise<Be
     await remove().catch(() => {}); // report the first error
     throw error;
   }
-  const version = versions["sqlite"] ?? "";
   return {
     inbox,
     engine: "SQLite",
-    version,
+    version: process.versions["sqlite"] ?? "",
     where: `SQLite in ${parent}`,
     made: `the folder ${folder}`,
     remove,

@@ -28,7 +28,7 @@ export async function doctor(this: CliContext, flags: DoctorFlags): Promise<void
       warnings.push(failed(code, message)); // e.g. a short retention, the mode of a key file
     else this.output.note(`Warning (${code}): ${message}`);
   });
-  const checks = [checkNode(this.process.version), ...(await checkSetUp(this, flags))];
+  const checks = [checkNode(`v${this.process.versions.node}`), ...(await checkSetUp(this, flags))];
   await new Promise(setImmediate); // Node.js emits a warning in a later tick
   const all = [...checks, ...warnings].map(({ message, ...one }) => ({
     ...one,

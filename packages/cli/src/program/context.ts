@@ -18,7 +18,7 @@ export type CliProcess = Pick<
   | "env"
   | "cwd"
   | "platform"
-  | "version"
+  | "versions"
   | "execPath"
   | "getuid"
   | "geteuid"
