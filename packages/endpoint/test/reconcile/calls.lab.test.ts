@@ -10,7 +10,7 @@ import { onePass } from "./one-pass.ts";
 
 const minuteMs = 60_000;
 
-it("makes at most 20 calls per pass on average, at 100,000 deliveries a day, while an event is coming for 17 hours", async () => {
+it("makes at most 21 calls per pass on average, one of them about the endpoint itself, at 100,000 deliveries a day, while an event is coming for 17 hours", async () => {
   const sandbox = await startSandbox({ clock: "manual" });
   let failing: string | undefined;
   const receiver = createServer((request, response) => {
@@ -69,5 +69,5 @@ it("makes at most 20 calls per pass on average, at 100,000 deliveries a day, whi
   }
   expect(stored).toEqual([failing]);
   expect(callsOfPasses).toHaveLength(17 * 12);
-  expect(callsOfPasses.reduce((sum, count) => sum + count) / callsOfPasses.length).toBeLessThanOrEqual(20);
+  expect(callsOfPasses.reduce((sum, count) => sum + count) / callsOfPasses.length).toBeLessThanOrEqual(21);
 });
