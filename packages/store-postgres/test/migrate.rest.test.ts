@@ -1,28 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { silentLogger } from "@esim-webhooks/core/internal";
+import { fileURLToPath } from "node:url";
 import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
-import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
 import { privatePgBouncer } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { migrate } from "../src/database/migrate.ts";
-import { type Migration, migrations } from "../src/database/migrations.ts";
-import { tablesIn } from "../src/database/tables.ts";
-
-/** Those of a later version, which adds a column and two indexes. */
-const later: readonly Migration[] = [
-  ...migrations,
-  { oldest: 1, statements: ["alter table esim_webhooks.event add column note text"] },
-  {
-    oldest: 1,
-    indexes: [
-      "event_note on esim_webhooks.event (note) where note is not null",
-      "event_noted on esim_webhooks.event (received_at) where note is not null",
-    ],
-  },
-];
+import { runInTest } from "../../../test/support/run-in-test.ts";
+import { later, upgrade } from "./later-version.ts";
 
 /** A database of its own, since an index waits for all transactions of its database. */
 let url: string;
@@ -51,15 +36,6 @@ function openPool(max: number, options: pg.PoolConfig = {}): pg.Pool {
   const opened = new pg.Pool({ connectionString: url, max, ...options });
   opened.on("error", () => {});
   return opened;
-}
-
-/** Migrates as the later version does. */
-async function upgrade(by: pg.Pool = pool, patienceMs?: number): Promise<void> {
-  const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: by }) });
-  await migrate(db, tablesIn("esim_webhooks"), silentLogger, {
-    known: later,
-    ...(patienceMs && { patienceMs }),
-  });
 }
 
 /** A connection within a transaction. */
@@ -106,7 +82,7 @@ describe("migrate() of a schema in use", () => {
 
   it("lets others use a table for which it waits, and goes on once it has its lock", async () => {
     const reader = await begin(inUse);
-    const migrated = upgrade();
+    const migrated = upgrade(pool);
     const waits = () =>
       query(`select from pg_locks where mode = 'AccessExclusiveLock' and not granted and ${here}`);
     for (let tries = 0; tries < 2; tries += 1) {
@@ -136,7 +112,7 @@ describe("migrate() of a schema in use", () => {
 
   it("stops an autovacuum that keeps the table", async () => {
     const vacuum = await begin("lock table esim_webhooks.event in share update exclusive mode"); // as one does
-    const migrated = upgrade();
+    const migrated = upgrade(pool);
     const waits = () =>
       query(
         `select from pg_locks where mode = 'ShareUpdateExclusiveLock' and not granted and waitstart < now() - interval '1.5 s' and ${here}`,
@@ -150,7 +126,7 @@ describe("migrate() of a schema in use", () => {
 describe("an index that migrate() builds", () => {
   it("is built while events change, also while it waits for an older transaction", async () => {
     const older = await begin(sees);
-    const migrated = upgrade();
+    const migrated = upgrade(pool);
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
     await query("update esim_webhooks.event set attempts = attempts + 1");
     await older.query("commit");
@@ -161,9 +137,9 @@ describe("an index that migrate() builds", () => {
 
   it("is built by one of two processes, and the other one waits for it", async () => {
     const older = await begin(sees);
-    const builds = upgrade();
+    const builds = upgrade(pool);
     await expect.poll(phases).toEqual(["waiting for old snapshots"]);
-    const waits = upgrade();
+    const waits = upgrade(pool);
     const claims = () =>
       query(
         "select from pg_stat_activity where query like '%update%set claimed_until = clock%' and pid <> pg_backend_pid() and datname = current_database()",
@@ -175,11 +151,25 @@ describe("an index that migrate() builds", () => {
     expect(await validity()).toEqual(built);
   });
 
+  it("is built by the next process if the one that began it is killed, and no event is lost", async () => {
+    const older = await begin(sees);
+    const killed = runInTest([fileURLToPath(new URL("later-version.ts", import.meta.url)), url]);
+    await expect.poll(phases).toEqual(["waiting for old snapshots"]);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    const migrated = upgrade(pool);
+    await older.query("commit");
+    await migrated;
+    expect(await applied()).toEqual(all);
+    expect(await validity()).toEqual(built);
+    expect(await postgresInbox({ pool }).get(key("msg_1"))).toMatchObject({ state: "ready" });
+  });
+
   it("is rebuilt where it was left invalid", async () => {
-    await upgrade();
+    await upgrade(pool);
     await query(`update pg_index set indisvalid = false where indexrelid = 'esim_webhooks.event_note'::regclass;
       delete from esim_webhooks.migration where number = 3`);
-    await upgrade();
+    await upgrade(pool);
     expect(await validity()).toEqual(built);
   });
 

@@ -282,13 +282,18 @@ describe("the records of a file", () => {
     expect(existsSync(dirname(missing))).toBe(false);
   });
 
-  it("are refused of a database that no store or inbox has used", async () => {
-    const shop = join(folder.path, "shop.db");
-    openShop(shop).close();
-    const foreign = sqliteCopySource({ path: shop });
+  it.each([
+    ["that no store or inbox has used", ""],
+    ["of an earlier version", "create table esim_webhooks_migration (number integer)"],
+  ])("are refused of a database %s", async (_, made) => {
+    const path = join(folder.path, "other.db");
+    const shop = openShop(path);
+    if (made !== "") shop.run(made);
+    shop.close();
+    const foreign = sqliteCopySource({ path });
     await expect(foreign.look()).rejects.toMatchObject({
       code: "invalid_option",
-      message: expect.stringContaining(`The database ${shop} does not have the tables of this version.`),
+      message: expect.stringContaining(`The database ${path} does not have the tables of this version.`),
     });
     await foreign.close();
   });

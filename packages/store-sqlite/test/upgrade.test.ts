@@ -4,19 +4,13 @@ import { expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { connect } from "../src/database/connection.ts";
-import { type Migration, migrate, migrations } from "../src/database/migrations.ts";
+import { migrate } from "../src/database/migrations.ts";
+import { later } from "./later-version.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
 
 expectWarnings("schema_mismatch");
 
 const folder = folderOfEachTest();
-
-/** Those of a later version, which adds a column and an index. */
-const later: readonly Migration[] = [
-  ...migrations,
-  { oldest: 1, statements: ["alter table esim_webhooks_event add column note text"] },
-  { oldest: 1, indexes: ["esim_webhooks_event_note on esim_webhooks_event (note) where note is not null"] },
-];
 
 it("a later version adds a column and an index while this one works, and this one goes on and opens the file again", async () => {
   const path = join(folder.path, "events.db");
