@@ -1,10 +1,11 @@
 import { request } from "node:http";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { loggerWith } from "./support/loggers.ts";
 import { type Transport, transports } from "./transports.ts";
 
 const secret = newSecret();
-const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const logger = loggerWith();
 
 // a bare Request is made by its user, from a URL
 const doors = (Object.keys(transports) as Transport[]).filter((door) => !door.includes("bare Request"));

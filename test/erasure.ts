@@ -16,7 +16,7 @@ import {
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { entry } from "./inbox-entry.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
 
 /** A step that may happen in an inbox, to any of three eSIMs. */
 type Step =

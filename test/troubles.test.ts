@@ -9,7 +9,7 @@ import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry, key } from "./inbox-entry.ts";
 import { root } from "./run.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
 import { expectWarnings } from "./support/warnings.ts";
 
 expectWarnings("failed", "no_matching_key");

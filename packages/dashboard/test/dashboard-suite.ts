@@ -13,7 +13,7 @@ import { hasRole } from "@esim-webhooks/core/internal";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { callsOf, codeOf } from "./page-call.ts";
 
 type AnyInbox = InboxWriter &

@@ -9,6 +9,7 @@ import express4 from "express4";
 import { fastify } from "fastify";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 
 expectWarnings("delivery_missed", "no_matching_key");
@@ -34,11 +35,7 @@ async function serving<T>(app: Express, use: (url: string) => Promise<T>): Promi
 
 function recordedErrors(): { logger: Logger; errors: string[] } {
   const errors: string[] = [];
-  const nothing = () => {};
-  return {
-    logger: { debug: nothing, info: nothing, warn: nothing, error: (_, message) => errors.push(message) },
-    errors,
-  };
+  return { logger: loggerWith({ error: (_, message) => errors.push(message) }), errors };
 }
 
 describe.each(versions)("webhookRouter on %s", (_, express) => {

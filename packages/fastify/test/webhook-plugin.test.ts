@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
+import { createReceiver, WebhookError } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -8,7 +8,7 @@ import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
 
 const secret = newSecret();
 const open: FastifyInstance[] = [];
@@ -125,9 +125,7 @@ describe("webhookPlugin", () => {
 
   it("warns once of signed deliveries that are answered 404 at the same time, and names its path", async () => {
     const errors: string[] = [];
-    const nothing = () => {};
-    const error = (_: object, message: string) => void errors.push(message);
-    const logger: Logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const logger = loggerWith({ error: (_, message) => void errors.push(message) });
     const server = app();
     await server.register(webhookPlugin, { handlers, secret, prefix: "/eu", logger });
     const url = await server.listen({ host: "127.0.0.1", port: 0 });

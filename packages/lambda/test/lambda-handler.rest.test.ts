@@ -4,7 +4,7 @@ import { type HttpEvent, lambdaHandler } from "@esim-webhooks/lambda";
 import type { ALBHandler, APIGatewayProxyHandler, LambdaFunctionURLHandler } from "aws-lambda";
 import { build } from "esbuild";
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
 import { onLambda, plainLoadBalancer, sources } from "./http-events.ts";
 
 for (const source of sources) {
@@ -49,7 +49,7 @@ describe("lambdaHandler", () => {
 
   it("answers 500 and says why where a body parser in front has read the body, and runs nothing", async () => {
     const [run, error] = [vi.fn(), vi.fn()];
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const handler = lambdaHandler({ "*": run }, { secret, logger });
     const event = delivered();
     const parsed = { ...event, body: JSON.parse(event.body as string) as string };

@@ -28,6 +28,7 @@ import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { Test } from "@nestjs/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { decorate, handlersClass, moduleOf, type Platform, platforms, startNest } from "./nest-app.ts";
 
 const secret = newSecret();
@@ -75,9 +76,8 @@ async function startError(
 
 function recordedLog(): { readonly logger: Logger; readonly warnings: string[] } {
   const warnings: string[] = [];
-  const nothing = () => {};
   const warn: Logger["warn"] = (_, message) => warnings.push(message);
-  return { logger: { debug: nothing, info: nothing, warn, error: warn }, warnings };
+  return { logger: loggerWith({ warn, error: warn }), warnings };
 }
 
 /** The hooks of Nest in the order in which they run, and those of a provider among them. */

@@ -14,7 +14,7 @@ import { instrument } from "@esim-webhooks/otel";
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { instrumented, named } from "./set-up.ts";

@@ -23,7 +23,7 @@ import { entry, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { startPostgres } from "../../../test/servers/index.ts";
 import { postgresUrl } from "../../../test/servers/shared.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { createSchema, type Shop, type TestSchema } from "./schema.ts";
 

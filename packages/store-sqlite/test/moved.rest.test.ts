@@ -12,6 +12,7 @@ import {
 import { beforeEach, describe, expect, it } from "vitest";
 import { entry, fixedTime, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
@@ -254,9 +255,7 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
     const inbox = sqliteInbox({ path });
     await inbox.ready();
     const errors: Record<string, unknown>[] = [];
-    const quiet = () => {};
-    const error = (fields: Record<string, unknown>) => void errors.push(fields);
-    const logger = { debug: quiet, info: quiet, warn: quiet, error };
+    const logger = loggerWith({ error: (fields) => void errors.push(fields) });
     const receiver = createReceiver(inbox, { secret, logger });
     rmSync(join(folder.path, "data"), { recursive: true });
     for (let n = 0; n < 20; n++) {

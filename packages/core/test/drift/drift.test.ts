@@ -18,7 +18,7 @@ import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { memoryState } from "../../../endpoint/test/reconcile/memory-state.ts";
 

@@ -1,5 +1,6 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 
 function entry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {
   return { source: "default", id, type: "test", event: null, body, receivedAt: new Date() };
@@ -52,7 +53,7 @@ describe("memoryInbox", () => {
 
   it("stores an event without a subject when the option subject throws, and logs it", async () => {
     const error = vi.fn();
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const subject = () => {
       throw new Error("no account");
     };
@@ -67,7 +68,7 @@ describe("memoryInbox", () => {
 
   it("stores an event without a lane when the option lane throws, and logs it", async () => {
     const error = vi.fn();
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const lane = () => {
       throw new Error("no reference");
     };

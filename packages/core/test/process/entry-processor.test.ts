@@ -1,6 +1,7 @@
 import { memoryStore } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { createEntryProcessor } from "../../src/process/entry-processor.ts";
 
 const receivedAt = new Date("2026-01-01T00:00:00Z");
@@ -12,9 +13,7 @@ function entry(data: object, type = "esim.faulted") {
 
 function processing() {
   const lines: Record<string, unknown>[] = [];
-  const nothing = () => {};
-  const error = (fields: Record<string, unknown>) => void lines.push(fields);
-  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   const seen: unknown[] = [];
   const process = createEntryProcessor(
     { "*": ({ id }, { source, attempt }) => void seen.push([id, source, attempt]) },

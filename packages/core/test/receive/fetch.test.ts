@@ -1,7 +1,6 @@
 import {
   createReceiver,
   type DedupeStore,
-  type Logger,
   memoryStore,
   type ReceiverOptions,
   WebhookError,
@@ -9,6 +8,7 @@ import {
 } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 
 expectWarnings("missing_secret");
@@ -26,13 +26,7 @@ function request(): Request {
 
 function recorded() {
   const errors: { fields: Record<string, unknown>; message: string }[] = [];
-  const nothing = () => {};
-  const logger: Logger = {
-    debug: nothing,
-    info: nothing,
-    warn: nothing,
-    error: (fields, message) => void errors.push({ fields, message }),
-  };
+  const logger = loggerWith({ error: (fields, message) => void errors.push({ fields, message }) });
   return { logger, errors };
 }
 

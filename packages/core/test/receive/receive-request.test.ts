@@ -4,6 +4,7 @@ import { type AddressInfo, connect, Socket } from "node:net";
 import { createReceiver, nodeDelivery, nodeHandler, receiveRequest, writeReply } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import type { BodyStream } from "../../src/receive/delivery.ts";
 
 const secret = newSecret();
@@ -54,9 +55,7 @@ async function statuses(socket: Socket, count: number): Promise<string[]> {
 describe("nodeHandler", () => {
   it("closes the connection, with a log line and no unhandled rejection, when the answer cannot be written", async () => {
     const lines: unknown[] = [];
-    const nothing = () => {};
-    const error = (fields: Record<string, unknown>) => void lines.push(fields);
-    const logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const logger = loggerWith({ error: (fields) => void lines.push(fields) });
     const handler = nodeHandler({ "*": () => {} }, { secret, logger });
     const broken = new Error("headers are frozen");
     const server = createServer((request, response) => {

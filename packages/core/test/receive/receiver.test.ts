@@ -17,7 +17,7 @@ import {
 import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { oddThrows } from "../../../conformance/src/base/odd-throws.ts";
 import { readReceiverOptions } from "../../src/receive/receiver-options.ts";
 import { createKeyring } from "../../src/verify/keyring.ts";
@@ -560,7 +560,7 @@ describe("createReceiver", () => {
     const broken = () => {
       throw new Error("the log disk is full");
     };
-    const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken, child: broken };
+    const logger: Logger = { ...loggerTo(broken), child: broken };
     const handlers = { "*": (_: unknown, context: HandlerContext) => context.logger.info({}, "hello") };
     const receiver = createReceiver(handlers, { secret, logger });
     const given = delivery();

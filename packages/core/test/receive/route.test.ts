@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { createReceiver } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { checkPlainPath, createRoute, type MountedPath } from "../../src/receive/route.ts";
 
 const secret = newSecret();
@@ -21,9 +22,7 @@ async function deliver(
     },
   };
   const lines: Record<string, unknown>[] = [];
-  const nothing = () => {};
-  const error = (fields: Record<string, unknown>) => void lines.push(fields);
-  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   const receiver = createReceiver({ "*": () => {} }, endpoints ? lookup : { secret });
   const route = createRoute(receiver, "/webhooks", logger);
   const finished = new EventEmitter();

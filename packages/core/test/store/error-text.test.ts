@@ -1,6 +1,7 @@
 import { createWorker, type InboxEntry } from "@esim-webhooks/core";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { errorText, fittedError, readErrorText } from "../../src/store/error-text.ts";
 import { encodeAttempt } from "../../src/store/history.ts";
 
@@ -91,7 +92,7 @@ it("keeps the causes of what a handler threw in the last error, the history, mas
   const inbox = memoryInbox();
   await inbox.put([entry]);
   const thrown = new Error("CRM failed", { cause: new Error("no SIM 8932042000001234567") });
-  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const logger = keptLog();
   const stop = new AbortController();
   const options = { maxAttempts: 1, pollMs: 10, logger };
   const running = createWorker(inbox, { [type]: () => Promise.reject(thrown) }, options).run({

@@ -1,6 +1,6 @@
 import { createReceiver, type ReceiverOptions, type Secret } from "@esim-webhooks/core";
 import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 
 /** A receiver with the secret, its log lines, and a function that delivers an event and resolves to the outcome's code. */
 export function receiving(secret: Secret, options: ReceiverOptions = {}) {

@@ -19,6 +19,7 @@ import {
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { readWorkerOptions } from "../../src/work/worker-options.ts";
 import { block, pass, passUntil, stopTime } from "./stopped-time.ts";
@@ -33,10 +34,6 @@ function entry(id: string, type = "esim.enabled"): InboxEntry {
 
 const many = (count: number) => Array.from({ length: count }, (_, n) => entry(`msg_${n}`));
 const key = (id: string) => ({ source: "default", id });
-
-function keptLog() {
-  return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-}
 
 describe("createWorker", () => {
   const handlers = { "*": () => {} };
