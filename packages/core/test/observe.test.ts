@@ -28,6 +28,7 @@ import {
 } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { listen } from "../../../test/listen.ts";
 import { loggerTo } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
@@ -605,14 +606,12 @@ describe("the calls of a dedupe store that are observed", () => {
 });
 
 describe("a change of an inbox that is observed", () => {
-  const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
-
   it("says what an operator, or a purge, has changed, and not whose data was erased", async () => {
     const seen = watched(["change"]);
     let now = Date.now();
     const inbox = memoryInbox({ clock: { now: () => now } });
-    const entry = (id: string) => ({ ...ref, id, event: { ...event, id }, body, receivedAt: new Date() });
-    await inbox.put([entry("a"), entry("b"), entry("c")]);
+    const subject = "esim of all";
+    await inbox.put(["a", "b", "c"].map((id) => entry(id, { type: "esim.faulted", esim: subject })));
     const [a, b, c] = await inbox.take({ limit: 3, leaseMs: 1000 });
     if (!a || !b || !c) throw new Error("not taken");
     await inbox.settle([
@@ -620,7 +619,6 @@ describe("a change of an inbox that is observed", () => {
       { ...b, state: "dead", error: "no" },
       { ...c, state: "done" },
     ]);
-    const subject = sampleData("esim.faulted").esimReference;
     await inbox.redrive({ ids: ["a"], subject, error: "no" });
     await inbox.purgeDead({ ids: ["b"], subject, error: "no" });
     const until = new Date(now + 3_600_000);
