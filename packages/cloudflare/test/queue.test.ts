@@ -7,17 +7,15 @@ import {
   memoryStore,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, type SignedRequest, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import { loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
 
 function faulted(data: Record<string, unknown> = {}): SignedRequest {
-  return signedRequest(
-    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...data } },
-    { secret },
-  );
+  return signedDelivery(secret, { data });
 }
 
 /** A Queue that keeps what it was sent, as the JSON that it would be. */

@@ -31,6 +31,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { listen } from "../../../test/listen.ts";
 import { loggerTo } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { HandlerTimeout } from "../src/handle/handler.ts";
 
@@ -55,7 +56,7 @@ function watched(only: readonly string[] = stages): Seen[] {
 }
 
 function delivery(id = "msg_1"): Delivery {
-  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  return signedDelivery(secret, { id });
 }
 
 const event: WebhookEvent = {
@@ -136,12 +137,7 @@ describe("a delivery that is observed", () => {
     const seen = watched(["receive"]);
     const receiver = createReceiver({ "*": () => {} }, { secret, clock: { now: () => 1_000_000_500 } });
     const sentAt = (seconds: number, signedWith = secret) =>
-      receiver.receive(
-        signedRequest(
-          { type: "esim.faulted", data: sampleData("esim.faulted") },
-          { secret: signedWith, at: new Date(seconds * 1000) },
-        ),
-      );
+      receiver.receive(signedDelivery(signedWith, {}, { at: new Date(seconds * 1000) }));
     await sentAt(999_000); // refused for it
     await sentAt(1_000_100);
     await sentAt(999_990);

@@ -27,7 +27,7 @@ export type OpenInbox = () => Promise<AnyInbox>;
 const esim = "730155284096617302";
 const iccid = "8932042000010012344";
 
-/** An entry of the eSIM, received `msg_<n>` seconds after its event, with an amount that a number of JavaScript cannot hold. */
+/** An entry of the eSIM. `msg_7` is received 7 seconds after its event. An amount of 0 becomes one that no number of JavaScript holds. */
 function suiteEntry(
   id: string,
   type: "esim.faulted" | "esim.enabled" = "esim.faulted",

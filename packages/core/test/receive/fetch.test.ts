@@ -6,9 +6,10 @@ import {
   WebhookError,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { loggerWith } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 
 expectWarnings("missing_secret");
@@ -17,10 +18,7 @@ const secret = newSecret();
 const toBeSet = /Set ESIM_WEBHOOK_SECRET/;
 
 function request(): Request {
-  const { headers, body } = signedRequest(
-    { type: "esim.faulted", data: sampleData("esim.faulted") },
-    { secret },
-  );
+  const { headers, body } = signedDelivery(secret);
   return new Request("http://127.0.0.1/webhooks", { method: "POST", headers, body });
 }
 

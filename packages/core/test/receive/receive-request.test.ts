@@ -2,9 +2,10 @@ import { once } from "node:events";
 import { createServer, IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, Socket } from "node:net";
 import { createReceiver, nodeDelivery, nodeHandler, receiveRequest, writeReply } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { loggerWith } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import type { BodyStream } from "../../src/receive/delivery.ts";
 
 const secret = newSecret();
@@ -34,8 +35,7 @@ async function connected() {
 }
 
 function delivery(id: string, detail = ""): { head: string; body: string } {
-  const data = { ...sampleData("esim.faulted"), detail };
-  const { headers, body } = signedRequest({ id, type: "esim.faulted", data }, { secret });
+  const { headers, body } = signedDelivery(secret, { id, data: { detail } });
   const lines = Object.entries({ host: "test", ...headers, "content-length": String(body.length) });
   const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   return { head: `POST /webhooks HTTP/1.1\r\n${fields}\r\n`, body };
