@@ -1,10 +1,12 @@
 import { request } from "node:http";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { loggerWith } from "./support/loggers.ts";
+import { signedDelivery } from "./support/signed-delivery.ts";
 import { type Transport, transports } from "./transports.ts";
 
 const secret = newSecret();
-const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const logger = loggerWith();
 
 // a bare Request is made by its user, from a URL
 const doors = (Object.keys(transports) as Transport[]).filter((door) => !door.includes("bare Request"));
@@ -17,10 +19,7 @@ it.each(doors)(
     const server = await transports[door]({ "*": () => {} }, { endpoints, logger }, async () => {});
     try {
       const path = `${server.url.replace(/\/$/, "")}/acme`;
-      const { method, headers, body } = signedRequest(
-        { type: "esim.enabled", data: sampleData("esim.enabled") },
-        { secret },
-      );
+      const { method, headers, body } = signedDelivery(secret, { type: "esim.enabled" });
       const status = await new Promise((resolve, reject) => {
         request(server.url, { method, headers: { ...headers, connection: "close" }, path })
           .on("error", reject)

@@ -9,7 +9,7 @@ import { reconcile } from "@esim-webhooks/endpoint";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { expect, it, onTestFinished } from "vitest";
 import { monitoringFolder, startExample, until, watchExample } from "./observed-example.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
 
 const seconds: Readonly<Record<string, number>> = {
   "1m": 1,

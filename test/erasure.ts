@@ -16,7 +16,7 @@ import {
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import { entry } from "./inbox-entry.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
 
 /** A step that may happen in an inbox, to any of three eSIMs. */
 type Step =
@@ -148,15 +148,12 @@ function entryOf(
   { reference, holder, thrown }: Planted,
   { type, isValid, isImported, fillerBytes }: Omit<Extract<Step, { readonly do: "put" }>, "do" | "esim">,
 ): InboxEntry {
-  const made = entry(id, { type, esim: reference });
   const filler = randomBytes(fillerBytes / 2).toString("hex"); // a text that Postgres cannot compress, so that a search finds what is in it
-  const data = { ...(made.event?.data as object), filler, holder, thrown };
-  const event = { id, type, timestamp: made.event?.timestamp ?? "", data };
+  const made = entry(id, { type, esim: reference, data: { filler, holder, thrown } });
   const replay = { run: "a", rebuilt: true, delivery: { note: `about ${holder}` } };
   return {
     ...made,
-    event: isValid ? event : null,
-    body: Buffer.from(JSON.stringify({ ...event, id: undefined })),
+    ...(!isValid && { event: null }),
     trace: `trace of ${reference}`,
     ...(isImported && { replay }),
   };

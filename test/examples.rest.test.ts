@@ -27,6 +27,7 @@ import { type Run, root, runCommand, runNode } from "./run.ts";
 import { startPostgres, startProxy } from "./servers/index.ts";
 import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
+import { signedDelivery } from "./support/signed-delivery.ts";
 
 const running: Run[] = [];
 const secret = newSecret();
@@ -43,8 +44,7 @@ afterEach(async () => {
 });
 
 async function post(url: string, type: "esim.faulted" | "esim.installed", changes = {}): Promise<unknown> {
-  const data = { ...sampleData(type), ...changes };
-  const response = await fetch(url, signedRequest({ type, data }, { secret }));
+  const response = await fetch(url, signedDelivery(secret, { type, data: changes }));
   return [response.status, await response.json()];
 }
 
@@ -223,7 +223,7 @@ describe("examples/adapters and examples/platforms", () => {
       running.push(server);
       const [, base] = await server.line(/listening at (\S+)/);
       const url = new URL("/webhooks", base);
-      const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+      const request = signedDelivery(secret);
       const send = async (changes = {}) => (await fetch(url, { ...request, ...changes })).json();
       expect(await send()).toEqual({ outcome: "processed" });
       await server.line(/^faulted: download_order_expired/);
@@ -274,7 +274,7 @@ describe("examples/adapters and examples/platforms", () => {
   it("next-route.ts exports a POST that takes a fetch request", async () => {
     vi.stubEnv("ESIM_WEBHOOK_SECRET", secret);
     const { POST } = await import("../examples/adapters/next-route.ts");
-    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const request = signedDelivery(secret);
     const response = await POST(new Request("http://localhost/webhooks", request));
     expect([response.status, await response.json()]).toEqual([200, { outcome: "processed" }]);
     vi.unstubAllEnvs();
@@ -350,7 +350,7 @@ describe("examples/platforms/lambda.ts and examples/lambda", () => {
     await sandbox.faults.add({ kind: "duplicate" });
     await esim.fault("download_failed");
     await server.line(/^faulted: download_failed$/);
-    const forged = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const forged = signedDelivery(secret);
     expect((await fetch(url, forged)).status).toBe(401);
     server.child.kill();
     expect((await server.ended).output.match(/^faulted/gm)).toHaveLength(1);
@@ -522,10 +522,7 @@ async function serve(file: string, environment: Record<string, string>) {
 }
 
 function faulted(changes = {}): SignedRequest {
-  return signedRequest(
-    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...changes } },
-    { secret },
-  );
+  return signedDelivery(secret, { data: changes });
 }
 
 async function endsBySigterm({ child, ended }: Run): Promise<void> {

@@ -7,13 +7,14 @@ import {
   webhookHandler,
 } from "@esim-webhooks/core";
 import { readinessHandler } from "@esim-webhooks/core/health";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { webhookRouter } from "@esim-webhooks/express";
 import { webhookPlugin } from "@esim-webhooks/fastify";
 import express from "express";
 import fastify from "fastify";
 import { describe, expect, it } from "vitest";
 import { listen } from "./listen.ts";
+import { signedDelivery } from "./support/signed-delivery.ts";
 
 const secret = newSecret();
 const handlers = { "*": () => {} };
@@ -100,10 +101,7 @@ describe.each(Object.entries(mounts))("the readiness probe of %s", (_, mount) =>
       expect(await probe()).toEqual([503, [{ name: "receiver", ok: false, code: "keys_unavailable" }]]);
       keys.resolve([secret]);
       expect(await probe()).toEqual([200, [{ name: "receiver", ok: true }]]);
-      const { method, headers, body } = signedRequest(
-        { type: "esim.faulted", data: sampleData("esim.faulted") },
-        { secret },
-      );
+      const { method, headers, body } = signedDelivery(secret);
       const answer = await mounted.request("/webhooks", { method, headers, body });
       expect([answer.status, await answer.json()]).toEqual([200, { outcome: "processed" }]);
       await mounted.closeReceiver();

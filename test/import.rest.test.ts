@@ -31,6 +31,7 @@ import { listen } from "./listen.ts";
 import { type Run, runNode } from "./run.ts";
 import { startPostgres } from "./servers/index.ts";
 import { postgresUrl } from "./servers/shared.ts";
+import { loggerWith } from "./support/loggers.ts";
 
 let ends: (() => unknown)[] = [];
 afterEach(async () => {
@@ -173,7 +174,7 @@ describe.each(inboxes)("an import into %s", (_, open) => {
 
     const checkpointFile = join(folder(), "checkpoint");
     const logged: unknown[] = [];
-    const logger = { debug() {}, info: (fields: object) => void logged.push(fields), warn() {}, error() {} };
+    const logger = loggerWith({ info: (fields) => void logged.push(fields) });
     const options = { ...trusted, checkpointFile, force: true, logger };
     let puts = 0;
     const put = async (entries: readonly InboxEntry[]) => {

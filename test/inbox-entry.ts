@@ -5,6 +5,9 @@ export interface EntryOptions {
   readonly type?: keyof EsimEvents;
   readonly timestamp?: string;
   readonly esim?: string;
+  /** Fields in place of those of the sample data. */
+  readonly data?: object;
+  readonly receivedAt?: Date;
 }
 
 /** With it, every process makes the same body for an id. */
@@ -13,11 +16,17 @@ export const fixedTime: EntryOptions = { timestamp: "2026-11-20T10:00:00Z" };
 /** An entry with sample data, as a receiver passes it to an inbox. */
 export function entry(
   id: string,
-  { type = "esim.enabled", timestamp = new Date().toISOString(), esim = `esim ${id}` }: EntryOptions = {},
+  {
+    type = "esim.enabled",
+    receivedAt = new Date(),
+    timestamp = receivedAt.toISOString(),
+    esim = `esim ${id}`,
+    data: changes,
+  }: EntryOptions = {},
 ): InboxEntry {
-  const data = { ...sampleData(type), esimReference: esim };
+  const data = { ...sampleData(type), esimReference: esim, ...changes };
   const body = Buffer.from(JSON.stringify({ type, timestamp, data }));
-  return { ...key(id), type, event: { id, type, timestamp, data }, body, receivedAt: new Date() };
+  return { ...key(id), type, event: { id, type, timestamp, data }, body, receivedAt };
 }
 
 export function key(id: string): { source: string; id: string } {

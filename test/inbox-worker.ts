@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createWorker, type EsimEvents, type Handlers } from "@esim-webhooks/core";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import type { Transaction } from "kysely";
+import { loggerWith } from "./support/loggers.ts";
 
 export interface Effects {
   effect: { event: string; attempt: number };
@@ -43,7 +44,7 @@ const handlers: Handlers<EsimEvents, Transaction<Effects>> = {
 
 const stopping = new AbortController();
 process.once("SIGTERM", () => stopping.abort());
-const logger = { debug: () => {}, info: () => {}, warn: say, error: () => {} };
+const logger = loggerWith({ warn: say });
 const options = JSON.parse(environment["OPTIONS"] ?? "{}") as object;
 const running = createWorker(inbox, handlers, { logger, ...options }).run({ signal: stopping.signal });
 console.log("working");

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { postgresStore } from "@esim-webhooks/store-postgres";
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
@@ -19,6 +19,7 @@ import { installed } from "./installed.ts";
 import { root, runCommand } from "./run.ts";
 import { freePort } from "./servers/kept-server.ts";
 import { postgresUrl } from "./servers/shared.ts";
+import { signedDelivery } from "./support/signed-delivery.ts";
 
 const home = mkdtempSync(join(tmpdir(), "esim-webhooks-next-"));
 const app = join(home, "app");
@@ -32,8 +33,7 @@ const db = new Kysely<unknown>({
   dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: postgresUrl }) }),
 });
 
-const newDelivery = () =>
-  signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+const newDelivery = () => signedDelivery(secret);
 
 const withoutSecret = {
   NEXT_TELEMETRY_DISABLED: "1",

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type KeySource, type LoadedKeys, type Logger, memoryStore, nodeHandler } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
+import { type KeySource, type LoadedKeys, memoryStore, nodeHandler } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect } from "vitest";
 import { listen } from "./listen.ts";
 import { type Sent, sendAsThePartnerApi, signed } from "./sender.ts";
+import { loggerWith } from "./support/loggers.ts";
 
 /** How long a secret counts after it was rotated. */
 const overlapMs = 5000;
@@ -21,12 +21,11 @@ export async function rotateUnderLoad(rotations: number): Promise<void> {
   let aheadMs = 0;
   const clock = { now: () => Date.now() + aheadMs };
   const heldOff = Promise.withResolvers<void>();
-  const logger: Logger = {
-    ...silentLogger,
+  const logger = loggerWith({
     warn: ({ outcome, id }) => {
       if (outcome === "rotating" && !String(id).startsWith("msg_forged_")) heldOff.resolve();
     },
-  };
+  });
   const startedAt = performance.now();
 
   const receivers = await Promise.all(

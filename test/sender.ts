@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import type { SignedRequest } from "@esim-webhooks/core/testing";
+import { signedDelivery } from "./support/signed-delivery.ts";
 
 /** The result of one event, as the sender sees it. */
 export interface Sent {
@@ -39,7 +40,7 @@ export async function sendAsThePartnerApi(id: string, options: SenderOptions): P
 }
 
 export function signed(id: string, secret: string): SignedRequest {
-  return signedRequest({ id, type: "esim.enabled", data: sampleData("esim.enabled") }, { secret });
+  return signedDelivery(secret, { id, type: "esim.enabled" });
 }
 
 async function attempt(url: string, request: SignedRequest): Promise<number> {

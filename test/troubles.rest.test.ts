@@ -9,7 +9,7 @@ import { closedAfterEach } from "./closed-after-each.ts";
 import { createData } from "./inbox-data.ts";
 import { entry } from "./inbox-entry.ts";
 import { postgresUrl, redisUrl } from "./servers/shared.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
 
 const dayMs = 86_400_000;
 const opened = closedAfterEach();

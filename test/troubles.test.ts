@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createReceiver, memoryStore, type Receiver, WebhookError } from "@esim-webhooks/core";
 import { findTroubles, troubleTable, watchTroubles } from "@esim-webhooks/core/health";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry, key } from "./inbox-entry.ts";
 import { root } from "./run.ts";
-import { loggerTo } from "./support/logger-to.ts";
+import { loggerTo } from "./support/loggers.ts";
+import { signedDelivery } from "./support/signed-delivery.ts";
 import { expectWarnings } from "./support/warnings.ts";
 
 expectWarnings("failed", "no_matching_key");
@@ -57,8 +58,7 @@ function watched(options: Options) {
   };
 }
 
-const faulted = (signedWith = secret, at = new Date()) =>
-  signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret: signedWith, at });
+const faulted = (signedWith = secret, at = new Date()) => signedDelivery(signedWith, {}, { at });
 
 async function receive(receiver: Receiver, times: number, request = faulted) {
   for (let sent = 0; sent < times; sent += 1) await receiver.receive(request());

@@ -1,6 +1,5 @@
-import type { EsimEvents, StoredEnding } from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
-import { entriesOf } from "../../bench/inbox-entries.ts";
+import type { EsimEvents, InboxEntry, StoredEnding } from "@esim-webhooks/core";
+import { entry } from "../../test/inbox-entry.ts";
 import type { Maker } from "./table.ts";
 
 /** A kind of rows. The product makes one row of it, and SQL copies that row. */
@@ -36,27 +35,18 @@ export const kinds: readonly Kind[] = [
     isDueLater: true,
     make: ended({ state: "retry", afterMs: dayMs, error, report }),
   },
-  { id: "due", perThousand: 5, make: (id, { inbox }) => inbox.put([entry(id)]) },
-  { id: "due_in_lane", perThousand: 5, make: (id, { inbox }) => inbox.put([entry(id, laneType)]) },
+  { id: "due", perThousand: 5, make: (id, { inbox }) => inbox.put([rowOf(id)]) },
+  { id: "due_in_lane", perThousand: 5, make: (id, { inbox }) => inbox.put([rowOf(id, laneType)]) },
   { id: "paused", perThousand: 10, make: paused },
 ];
 
-function entry(id: string, type: keyof EsimEvents = "esim.enabled") {
-  const [made] = entriesOf(1, 1, () => id);
-  if (made?.event == null) throw new Error("no entry");
-  const { timestamp } = made.event;
-  const data = { ...sampleData(type), esimReference: `esim_of_${id}` };
-  return {
-    ...made,
-    type,
-    event: { id, type, timestamp, data },
-    body: Buffer.from(JSON.stringify({ type, timestamp, data })),
-  };
+function rowOf(id: string, type?: keyof EsimEvents): InboxEntry {
+  return entry(id, { ...(type && { type }), timestamp: "2026-01-01T00:00:00.000Z", esim: `esim_of_${id}` });
 }
 
 function ended(ending: StoredEnding, type?: keyof EsimEvents): Kind["make"] {
   return async (id, { inbox }) => {
-    await inbox.put([entry(id, type)]);
+    await inbox.put([rowOf(id, type)]);
     const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     if (lease?.id !== id) throw new Error(`took ${lease?.id}, not ${id}`);
     await inbox.settle([{ source: lease.source, id, token: lease.token, ...ending }]);
@@ -72,7 +62,7 @@ async function seen(id: string, { store }: Maker): Promise<void> {
 
 async function paused(id: string, { inbox }: Maker): Promise<void> {
   await inbox.pause({ types: [pausedType], reason: "measuring" });
-  await inbox.put([entry(id, pausedType)]);
+  await inbox.put([rowOf(id, pausedType)]);
 }
 
 /** Makes a row of each kind. */

@@ -1,7 +1,8 @@
 import type { ApiClient } from "@esim-webhooks/client";
-import type { HandlerContext, KeyStore, Logger, Receiver, WebhookEvent } from "@esim-webhooks/core";
+import type { HandlerContext, KeyStore, Receiver, WebhookEvent } from "@esim-webhooks/core";
 import { newSecret, signedRequest } from "@esim-webhooks/core/testing";
 import type { SqliteTransaction } from "@esim-webhooks/store-sqlite";
+import { loggerWith } from "../../test/support/loggers.ts";
 import { BrokenPromise, type Checks, createChecks } from "./checks.ts";
 import { type Break, type Engine, type Stores, serverEngine, sqliteEngine } from "./engines.ts";
 import { createFaults, type FaultRates } from "./faults.ts";
@@ -118,8 +119,7 @@ function createWorld(
     ? (event: { data: { esimReference?: string } }) => event.data.esimReference
     : undefined;
   /** Counts the errors, and believes none of the alarms that only a broken promise can raise. */
-  const logger: Logger = {
-    ...{ debug: nothing, info: nothing, warn: nothing },
+  const logger = loggerWith({
     error(_, message) {
       checks.count(`log: ${message}`);
       if (message.startsWith("These events were acknowledged and lost"))
@@ -127,7 +127,7 @@ function createWorld(
           new BrokenPromise("A pass has raised the alarm for events that were acknowledged and lost."),
         );
     },
-  };
+  });
   const engineOptions = {
     ...{ time, faults, random: random.fork("engine"), processes, checks, lane, storeMachine },
     onCommitted(process: Process) {
@@ -508,8 +508,6 @@ function createWorld(
 
   return { run, engineName, rates, counts: checks.counts, close: engine.close };
 }
-
-const nothing = () => {};
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

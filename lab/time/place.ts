@@ -2,11 +2,11 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Inbox, InboxOptions, Logger, StateStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { postgresInbox, postgresState } from "@esim-webhooks/store-postgres";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { privatePostgres } from "../../test/servers/index.ts";
+import { loggerWith } from "../../test/support/loggers.ts";
 
 /** Where the inbox is: a file, or a Postgres. Plain JSON, so that each process gets it as an argument. */
 export type Place = { readonly path: string } | { readonly url: string };
@@ -25,7 +25,7 @@ export interface Database {
 type Retention = { readonly retentionMs?: number };
 
 /** Other than without a logger, set-up that is wrong on purpose, such as a short retention, is no warning of the process. */
-export const quiet: Logger = { ...silentLogger };
+export const quiet: Logger = loggerWith();
 
 export function openInbox(place: Place, given: InboxOptions & Retention = {}): Inbox {
   const options = { ...given, logger: quiet };

@@ -1,13 +1,14 @@
 // Attacks on a receiver of many endpoints: strangers may ask for any path, at any time.
 import type { FoundEndpoint } from "@esim-webhooks/core";
 import { expect, it } from "vitest";
+import { loggerWith } from "../support/loggers.ts";
 import { type Transport, transports } from "../transports.ts";
 import { authentic, endless, forged, secret } from "./tools/deliveries.ts";
 import { flood, whileFlooded } from "./tools/flood.ts";
 
 const doors = Object.keys(transports) as Transport[];
 const handlers = { "*": () => {} };
-const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const logger = loggerWith();
 
 it.each(doors)(
   "%s answers no authentic delivery 404 while strangers ask for the path all the time, before and after it is added",

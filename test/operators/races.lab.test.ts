@@ -1,17 +1,12 @@
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import {
-  createWorker,
-  eraseSubject,
-  type HandlerContext,
-  type Logger,
-  type WorkerOptions,
-} from "@esim-webhooks/core";
+import { createWorker, eraseSubject, type HandlerContext, type WorkerOptions } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry, key } from "../inbox-entry.ts";
 import { postgresUrl } from "../servers/shared.ts";
+import { loggerWith } from "../support/loggers.ts";
 import { latestOnly, type WorkedInbox, writeEffect } from "./engines.ts";
 import { createPlace, worked } from "./places.ts";
 
@@ -33,7 +28,7 @@ function work(
   const logged: string[] = [];
   const log = (fields: { readonly err?: unknown; readonly outcome?: unknown }, message = "") =>
     void logged.push(`${message} ${fields.outcome} ${fields.err}`);
-  const logger: Logger = { debug() {}, info() {}, warn: log, error: log };
+  const logger = loggerWith({ warn: log, error: log });
   const running = createWorker(
     inbox,
     { "esim.enabled": handler },

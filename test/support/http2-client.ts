@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { onTestFinished } from "vitest";
+import { signedDelivery } from "./signed-delivery.ts";
 
 /** Opens a session of HTTP/2 without TLS. It ends with the test. */
 export function openSession(port: number): ClientHttp2Session {
@@ -26,8 +26,7 @@ export async function sendUnended(
 
 /** Sends a signed delivery, and returns the status of its answer. */
 export async function deliver(session: ClientHttp2Session, path: string, secret: string): Promise<number> {
-  const event = { type: "esim.faulted", data: sampleData("esim.faulted") };
-  const { headers, body } = signedRequest(event, { secret });
+  const { headers, body } = signedDelivery(secret);
   const stream = session.request({ ":method": "POST", ":path": path, ...headers });
   stream.resume().end(body);
   const [answer] = await once(stream, "response");

@@ -9,6 +9,7 @@ import { createData, openInbox, start } from "../inbox-data.ts";
 import { entry } from "../inbox-entry.ts";
 import { startPostgres } from "../servers/index.ts";
 import { postgresUrl } from "../servers/shared.ts";
+import { loggerWith } from "../support/loggers.ts";
 import { startReceivers } from "./receivers.ts";
 
 function shuffled<T>(items: readonly T[]): T[] {
@@ -137,7 +138,7 @@ export function lanesUnderFire({ lanes, perLane, late }: Lanes): void {
       if (/^The event loop was blocked/.test(message)) return; // the machine is busy
       if (fields["outcome"] !== "retry") errors.push([message, fields["err"]]);
     };
-    const logger = { debug: () => {}, info: () => {}, warn: log, error: log };
+    const logger = loggerWith({ warn: log, error: log });
     const backoff = fullJitter({ baseMs: 5, capMs: 20 });
     const options = { concurrency: 10, pollMs: 50, maxAttempts: 1000, backoff, logger };
     const running = inboxes.map((inbox) =>

@@ -11,6 +11,7 @@ import { checkHistory, postgresHistory, postgresHistoryOf } from "../../lab/mode
 import { listen } from "../listen.ts";
 import { type Sent, sendAsThePartnerApi } from "../sender.ts";
 import { startPostgres, startRedis, type TestServer } from "../servers/index.ts";
+import { loggerWith } from "../support/loggers.ts";
 import { createGate } from "./gate.ts";
 
 const secret = newSecret();
@@ -59,7 +60,7 @@ export async function startReceivers<Tx>(
   logged: string[],
 ): Promise<RunningServer[]> {
   const line = (fields: Record<string, unknown>) => logged.push(String(fields["outcome"]));
-  const logger = { debug: () => {}, info: line, warn: line, error: line };
+  const logger = loggerWith({ info: line, warn: line, error: line });
   return Promise.all(
     [1, 2].map(() => {
       const store = openStore();

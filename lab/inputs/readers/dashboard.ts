@@ -1,13 +1,13 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { baseGrammar } from "../base-grammar.ts";
 import { textOf } from "../grammar.ts";
-import { quiet } from "../quiet.ts";
 import { checkSecrecy, privates, reader } from "../reader.ts";
 
-const inbox = memoryInbox({ logger: quiet });
+const inbox = memoryInbox({ logger: loggerWith() });
 const failed: unknown[] = [];
-const noting = { ...quiet, error: (fields: unknown) => failed.push(fields) };
+const noting = loggerWith({ error: (fields) => failed.push(fields) });
 const dashboard = inboxDashboard(inbox, {
   authorize: ({ headers }) => ({
     role: headers.get("x-role") === "operator" ? "operator" : "viewer",

@@ -1,7 +1,7 @@
 import { createReceiver, verify } from "@esim-webhooks/core";
 import { explainVerification } from "@esim-webhooks/core/explain";
 import { memoryInbox } from "@esim-webhooks/core/testing";
-import { quiet } from "../quiet.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { checkSecrecy, privates, reader, rowsOf } from "../reader.ts";
 import {
   authenticity,
@@ -87,7 +87,7 @@ const forForged = new Set([...forAnyPost, "missing_header", "malformed_header", 
 
 /** A receiver for many inputs: the memory of an inbox is limited. */
 function receiverOf(kind: string) {
-  const inbox = memoryInbox({ logger: quiet });
+  const inbox = memoryInbox({ logger: loggerWith() });
   const handlers = {
     "esim.faulted": () => {
       throw new Error(privates.join(" "));
@@ -97,7 +97,7 @@ function receiverOf(kind: string) {
       context.discard("x"),
     "*": () => {},
   };
-  return createReceiver(kind === "inbox" ? inbox : handlers, { secret: [...secrets], logger: quiet });
+  return createReceiver(kind === "inbox" ? inbox : handlers, { secret: [...secrets], logger: loggerWith() });
 }
 
 const receivers = new Map<string, { receiver: ReturnType<typeof receiverOf>; uses: number }>();

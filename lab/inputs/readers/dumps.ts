@@ -2,9 +2,9 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { importDeliveries } from "@esim-webhooks/import";
 import { zipSync } from "../../../packages/import/test/dump/packing.ts";
 import { inChunks } from "../../../packages/import/test/dump/reading.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { baseGrammar } from "../base-grammar.ts";
 import { bytesOf } from "../grammar.ts";
-import { quiet } from "../quiet.ts";
 import { checkSecrecy, privates, reader } from "../reader.ts";
 import { secrets, signedOf } from "./signed.ts";
 
@@ -116,7 +116,7 @@ export const dumpReaders = [
       importDeliveries(
         inChunks(dump, chunk),
         { "*": () => {} },
-        { secret: [...secrets], dryRun: true, trustUnsigned: trust, logger: quiet },
+        { secret: [...secrets], dryRun: true, trustUnsigned: trust, logger: loggerWith() },
       ),
     check({ ledger, damage, types }) {
       const { read, ...fates } = ledger;

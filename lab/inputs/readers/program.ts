@@ -13,9 +13,9 @@ import {
 import { run } from "../../../packages/cli/src/run.ts";
 import { loadConfig } from "../../../packages/cli/src/set-up/config-file.ts";
 import { readCaptured } from "../../../packages/cli/src/verify/verify.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { baseGrammar } from "../base-grammar.ts";
 import { type Grammar, textOf } from "../grammar.ts";
-import { quiet } from "../quiet.ts";
 import { checkSecrecy, reader } from "../reader.ts";
 import { secrets } from "./signed.ts";
 
@@ -193,7 +193,7 @@ const config = reader({
       anyFile,
     );
     const { receiver = {}, handlers = {}, secret, endpoints, source } = config;
-    const own = { secret, endpoints, source, logger: quiet };
+    const own = { secret, endpoints, source, logger: loggerWith() };
     const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
     await createReceiver(handlers as Handlers<EsimEvents>, { ...receiver, ...given } as never).close();
   },

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres";
 import pg from "pg";
 import { afterAll, beforeAll } from "vitest";
 import { postgresUrl } from "../../../test/servers/shared.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 
 export interface OperatedInbox {
   readonly inbox: PostgresInbox;
@@ -22,7 +22,7 @@ export interface OperatedInbox {
 export function operatedInboxes(): () => Promise<OperatedInbox> {
   const schema = `test_${randomUUID().replaceAll("-", "")}`;
   // the retention of done ids ends at once
-  const inbox = postgresInbox({ url: postgresUrl, schema, retentionMs: 1, logger: { ...silentLogger } });
+  const inbox = postgresInbox({ url: postgresUrl, schema, retentionMs: 1, logger: loggerWith() });
   const client = new pg.Client({ connectionString: postgresUrl });
   beforeAll(async () => {
     await inbox.migrate();

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { EsimEvents, Inbox, InboxEntry } from "@esim-webhooks/core";
-import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
+import type { Inbox, InboxEntry } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { onTestFinished } from "vitest";
 
@@ -27,11 +27,4 @@ export function openedAt(cwd: string): ReturnType<typeof sqliteInbox> {
 
 export function configOf(name: "memory" | "postgres" | "slow" | "failing" | "handlers"): string {
   return fileURLToPath(new URL(`fixtures/${name}.config.ts`, import.meta.url));
-}
-
-/** An entry as a receiver puts it into an inbox. */
-export function entry(id: string, type: keyof EsimEvents, receivedAt: Date = new Date()): InboxEntry {
-  const event = { id, type, timestamp: receivedAt.toISOString(), data: { ...sampleData(type) } };
-  const { id: _, ...envelope } = event;
-  return { source: "default", id, type, event, body: Buffer.from(JSON.stringify(envelope)), receivedAt };
 }

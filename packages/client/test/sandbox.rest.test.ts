@@ -11,6 +11,7 @@ import { sampleData } from "@esim-webhooks/core/testing";
 import { type Sandbox, type SandboxOptions, startSandbox } from "@esim-webhooks/sandbox";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 
 interface OfSandbox {
   readonly sandbox: Sandbox;
@@ -208,13 +209,7 @@ describe("what the API leaves open", () => {
     "a first request in flight is %s: the second call waits for it",
     async (inFlight) => {
       const repeated: unknown[] = [];
-      const log = () => {};
-      const logger = {
-        debug: (fields: unknown) => void repeated.push(fields),
-        info: log,
-        warn: log,
-        error: log,
-      };
+      const logger = loggerWith({ debug: (fields) => void repeated.push(fields) });
       const { api, sandbox } = await clientOf({ inFlight }, { logger });
       sandbox.faults.add({ kind: "hang", call: "POST /esims" });
       const key = { idempotencyKey: "same" };

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { type ApiError, type CallMessage, type Fetch, observeCalls } from "@esim-webhooks/client";
 import { describe, expect, it } from "vitest";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import type { Step } from "./script-service.ts";
 import { scriptedClient } from "./scripted-client.ts";
 
@@ -27,7 +28,7 @@ describe("no error, log line or message has a body, a token or a secret", () => 
     const log = (...line: unknown[]) => void lines.push(line);
     const messages: CallMessage[] = [];
     const stop = observeCalls((message) => void messages.push(message));
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const { api, clock } = scriptedClient(
       Array.from({ length: 9 }, () => step),
       { logger },
@@ -64,7 +65,7 @@ describe("the client secret and the token", () => {
   async function shownBy(token: string | undefined, refuse: () => Response): Promise<string> {
     const lines: unknown[] = [];
     const log = (...line: unknown[]) => void lines.push(line);
-    const logger = { debug: log, info: log, warn: log, error: log };
+    const logger = loggerTo(log);
     const tokens = [token].filter((one) => one !== undefined);
     const fetch: Fetch = async (url) => {
       const next = url.endsWith("/auth/token") ? tokens.shift() : undefined;

@@ -7,16 +7,15 @@ import {
   memoryStore,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, type SignedRequest, sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
+import { loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
 
 function faulted(data: Record<string, unknown> = {}): SignedRequest {
-  return signedRequest(
-    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...data } },
-    { secret },
-  );
+  return signedDelivery(secret, { data });
 }
 
 /** A Queue that keeps what it was sent, as the JSON that it would be. */
@@ -40,8 +39,6 @@ async function consumed(
 ) {
   const endings: unknown[] = [];
   const lines: Record<string, unknown>[] = [];
-  const add = (fields: Record<string, unknown>) => void lines.push(fields);
-  const nothing = () => {};
   const message: QueueMessage = {
     id: "message-1",
     body,
@@ -49,7 +46,7 @@ async function consumed(
     ack: () => void endings.push("ack"),
     retry: ({ delaySeconds }) => void endings.push(delaySeconds),
   };
-  const logger = { debug: nothing, info: nothing, warn: nothing, error: add };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   await queueHandler(handlers, { store, logger })({ messages: [message] });
   expect(endings).toHaveLength(1);
   return { ending: endings[0], errors: lines };

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { root } from "../../../test/run.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { type RunningWorker, runWorker } from "./miniflare.ts";
 
 const secret = newSecret();
@@ -14,8 +15,7 @@ async function run(file: string, ...options: [{ maxRetries: number }] | []): Pro
 }
 
 function faulted(data: Record<string, unknown> = {}, signedWith = secret): SignedRequest {
-  const event = { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...data } } as const;
-  return signedRequest(event, { secret: signedWith });
+  return signedDelivery(signedWith, { data });
 }
 
 async function deliver(

@@ -28,8 +28,10 @@ import {
 } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 import { listen } from "../../../test/listen.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { HandlerTimeout } from "../src/handle/handler.ts";
 
@@ -54,7 +56,7 @@ function watched(only: readonly string[] = stages): Seen[] {
 }
 
 function delivery(id = "msg_1"): Delivery {
-  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  return signedDelivery(secret, { id });
 }
 
 const event: WebhookEvent = {
@@ -135,12 +137,7 @@ describe("a delivery that is observed", () => {
     const seen = watched(["receive"]);
     const receiver = createReceiver({ "*": () => {} }, { secret, clock: { now: () => 1_000_000_500 } });
     const sentAt = (seconds: number, signedWith = secret) =>
-      receiver.receive(
-        signedRequest(
-          { type: "esim.faulted", data: sampleData("esim.faulted") },
-          { secret: signedWith, at: new Date(seconds * 1000) },
-        ),
-      );
+      receiver.receive(signedDelivery(signedWith, {}, { at: new Date(seconds * 1000) }));
     await sentAt(999_000); // refused for it
     await sentAt(1_000_100);
     await sentAt(999_990);
@@ -605,14 +602,12 @@ describe("the calls of a dedupe store that are observed", () => {
 });
 
 describe("a change of an inbox that is observed", () => {
-  const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
-
   it("says what an operator, or a purge, has changed, and not whose data was erased", async () => {
     const seen = watched(["change"]);
     let now = Date.now();
     const inbox = memoryInbox({ clock: { now: () => now } });
-    const entry = (id: string) => ({ ...ref, id, event: { ...event, id }, body, receivedAt: new Date() });
-    await inbox.put([entry("a"), entry("b"), entry("c")]);
+    const subject = "esim of all";
+    await inbox.put(["a", "b", "c"].map((id) => entry(id, { type: "esim.faulted", esim: subject })));
     const [a, b, c] = await inbox.take({ limit: 3, leaseMs: 1000 });
     if (!a || !b || !c) throw new Error("not taken");
     await inbox.settle([
@@ -620,7 +615,6 @@ describe("a change of an inbox that is observed", () => {
       { ...b, state: "dead", error: "no" },
       { ...c, state: "done" },
     ]);
-    const subject = sampleData("esim.faulted").esimReference;
     await inbox.redrive({ ids: ["a"], subject, error: "no" });
     await inbox.purgeDead({ ids: ["b"], subject, error: "no" });
     const until = new Date(now + 3_600_000);

@@ -10,10 +10,10 @@ import {
   type RedriveFilter,
 } from "@esim-webhooks/core";
 import { hasRole } from "@esim-webhooks/core/internal";
-import { sampleData } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { entry } from "../../../test/inbox-entry.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { callsOf, codeOf } from "./page-call.ts";
 
 type AnyInbox = InboxWriter &
@@ -27,21 +27,18 @@ export type OpenInbox = () => Promise<AnyInbox>;
 const esim = "730155284096617302";
 const iccid = "8932042000010012344";
 
-function entry(id: string, type: "esim.faulted" | "esim.enabled" = "esim.faulted", more = {}): InboxEntry {
+/** An entry of the eSIM. `msg_7` is received 7 seconds after its event. An amount of 0 becomes one that no number of JavaScript holds. */
+function suiteEntry(
+  id: string,
+  type: "esim.faulted" | "esim.enabled" = "esim.faulted",
+  more = {},
+): InboxEntry {
   const timestamp = "2026-11-20T10:00:00Z";
-  const data = { ...sampleData(type), esimReference: esim, iccid, ...more };
-  const text = JSON.stringify({ type, timestamp, data });
+  const receivedAt = new Date(Date.parse(timestamp) + Number(id.slice(4)) * 1000);
+  const made = entry(id, { type, timestamp, receivedAt, esim, data: { iccid, ...more } });
+  const text = Buffer.from(made.body).toString();
   const body = Buffer.from(text.replace('"amount":0', '"amount":12345678901234567890.10'));
-  const receivedAt = new Date(Date.parse("2026-11-20T10:00:00Z") + Number(id.slice(4)) * 1000);
-  return {
-    source: "default",
-    id,
-    type,
-    event: { id, type, timestamp, data },
-    body,
-    receivedAt,
-    key: "key:1a2b3c4d",
-  };
+  return { ...made, body, key: "key:1a2b3c4d" };
 }
 
 const failing = ["msg_1", "msg_2", "msg_3"];
@@ -58,9 +55,12 @@ function bare(error: string): string {
 
 /** Three dead events of one eSIM, a done one, and one that waits. */
 async function stored(inbox: AnyInbox): Promise<void> {
-  await inbox.put([...failing.map((id) => entry(id, "esim.faulted", { amount: 0 })), entry("msg_4")]);
+  await inbox.put([
+    ...failing.map((id) => suiteEntry(id, "esim.faulted", { amount: 0 })),
+    suiteEntry("msg_4"),
+  ]);
   await work(inbox);
-  await inbox.put([entry("msg_5", "esim.enabled")]);
+  await inbox.put([suiteEntry("msg_5", "esim.enabled")]);
 }
 
 async function work(inbox: AnyInbox): Promise<void> {
@@ -200,7 +200,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await viewer("count", { filter })).toEqual({ count: 3, isMore: false, searchedTo: null });
       expect((await viewer("list", { filter: { idPrefix: "msg_3" } })).rows).toMatchObject([{ id: "msg_3" }]);
 
-      const more = Array.from({ length: 60 }, (_, number) => entry(`msg_${100 + number}`));
+      const more = Array.from({ length: 60 }, (_, number) => suiteEntry(`msg_${100 + number}`));
       await inbox.put(more);
       const seen: string[] = [];
       let blocked = 0;
@@ -381,7 +381,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
 
     it("says why an event waits", async () => {
       const { inbox, viewer } = await setUp(open);
-      await inbox.put([entry("msg_6", "esim.enabled", { lateness: 1 })]);
+      await inbox.put([suiteEntry("msg_6", "esim.enabled", { lateness: 1 })]);
       const { waits, heldBy } = await viewer("event", { source: "default", id: "msg_6" });
       if (inbox.capabilities.ordered) {
         expect(heldBy).toEqual({ source: "default", id: "msg_5" });
@@ -409,7 +409,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
       expect(await codeOf(viewer("reveal", key))).toBe("not_an_operator");
       const refused = { code: "not_an_operator", by: "vera", call: "reveal" };
       expect(logged).toEqual([refused]);
-      const body = Buffer.from(entry("msg_1", "esim.faulted", { amount: 0 }).body).toString();
+      const body = Buffer.from(suiteEntry("msg_1", "esim.faulted", { amount: 0 }).body).toString();
       expect(body).toContain("12345678901234567890.10");
       expect(await operator("reveal", key)).toEqual({ kind: "json", text: body, isMasked: false });
       expect(logged).toEqual([refused, { code: "dashboard_reveal", by: "otto", ...key }]);
@@ -492,7 +492,7 @@ export function dashboardSuite(name: string, open: OpenInbox): void {
     it("runs events that are due later now, and says in their history who did it", async () => {
       const { inbox, operator, viewer } = await setUp(open);
       if (!hasRole(inbox, "queue")) return;
-      await inbox.put([entry("msg_8", "esim.enabled")]);
+      await inbox.put([suiteEntry("msg_8", "esim.enabled")]);
       for (const lease of await inbox.take({ limit: 10, leaseMs: 60_000 }))
         await inbox.settle([{ ...lease, state: "retry", afterMs: 3_600_000, error: "no CRM" }]);
       const filter = { state: "ready", error: "no CRM" } as const;

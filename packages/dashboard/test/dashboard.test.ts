@@ -4,7 +4,7 @@ import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type DashboardOptions, inboxDashboard } from "@esim-webhooks/dashboard";
 import { servicePlanOf } from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { dashboardSuite } from "./dashboard-suite.ts";
 import { base, callsOf, codeOf, pageHeaders, request } from "./page-call.ts";

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { inboxDashboard } from "@esim-webhooks/dashboard";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { fill, report } from "./filled-inbox.ts";
 
 const [port = "4400", role = "operator"] = process.argv.slice(2);
@@ -37,12 +38,7 @@ const dashboard = inboxDashboard(inbox, {
   authorize: () => ({ role: role === "viewer" ? "viewer" : "operator", name: "ada" }),
   title: "production",
   color: "#b42318",
-  logger: {
-    debug: () => {},
-    info: console.log,
-    warn: console.warn,
-    error: console.error,
-  },
+  logger: loggerWith({ info: console.log, warn: console.warn, error: console.error }),
   handlers: { "esim.faulted": () => {}, "esim.lifecycle.*": () => {}, "package.ended": () => {} },
   client: {
     webhooks: {

@@ -125,7 +125,8 @@ interface Planted {
   readonly text?: string;
 }
 
-function entry({
+/** An entry whose type and body may be text of an attacker. */
+function plantedEntry({
   id,
   type = "esim.faulted",
   receivedAt = new Date(),
@@ -152,7 +153,7 @@ async function putDead(
   events: readonly Planted[],
   error = "Error: CRM is down",
 ): Promise<void> {
-  await inbox.put(events.map(entry));
+  await inbox.put(events.map(plantedEntry));
   for (;;) {
     const taken = await inbox.take(lease);
     if (taken.length === 0) return;
@@ -235,7 +236,7 @@ describe("what events, workers and operators have written", () => {
       data: { esimReference: `${text}`, [text]: text, nested: { [text]: [text, { [text]: text }] } },
     }));
     await putDead(inbox, planted, `Error: ${attack}\n    at ${attack}`);
-    await inbox.put([entry({ id: "msg_waits", type: attack, data: { esimReference: attack } })]);
+    await inbox.put([plantedEntry({ id: "msg_waits", type: attack, data: { esimReference: attack } })]);
     await inbox.noteRun({
       kind: "import",
       run: attack,
@@ -466,7 +467,7 @@ describe("an operator", () => {
     await link(page, "Ready 270").waitFor();
     const progress = page.getByRole("region", { name: "The last retry" });
     await progress.getByText("0 of 270 done, 270 waiting").waitFor();
-    await inbox.put([entry({ id: "msg_other" })]); // of the same type, and not retried
+    await inbox.put([plantedEntry({ id: "msg_other" })]); // of the same type, and not retried
     await page.reload(); // such as after a new log-in
     await work(inbox, ["msg_0", "msg_1", "msg_2"]);
     await progress.getByText("267 of 270 done, 3 dead again", { exact: true }).waitFor();
@@ -639,7 +640,9 @@ describe("an operator", () => {
       { id: "msg_3", receivedAt: yesterday, type: "esim.enabled" },
     ]);
     for (let batch = 0; batch < 3; batch += 1)
-      await inbox.put(Array.from({ length: 400 }, (_, index) => entry({ id: `msg_new_${batch}_${index}` })));
+      await inbox.put(
+        Array.from({ length: 400 }, (_, index) => plantedEntry({ id: `msg_new_${batch}_${index}` })),
+      );
     const { page } = await visit(`${await serve(inbox)}#/types`);
     const cells = (type: string) =>
       page.locator(".types tr", { hasText: type }).locator("td.number:not(.wide)").allTextContents();
@@ -680,7 +683,7 @@ describe("an operator", () => {
   it("sees types in the order of what needs attention, and those without events folded", async () => {
     const inbox = opened();
     await inbox.put(
-      ["1", "2", "3"].map((id) => entry({ id, type: "esim.enabled", data: { esimReference: id } })),
+      ["1", "2", "3"].map((id) => plantedEntry({ id, type: "esim.enabled", data: { esimReference: id } })),
     );
     const taken = await inbox.take(lease);
     await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
@@ -736,7 +739,7 @@ describe("an operator", () => {
 
   it("sees how many events are done next to those of the other states, and the eSIM and the end of a dead one", async () => {
     const inbox = opened();
-    await inbox.put(["1", "2"].map((id) => entry({ id, data: { esimReference: id } })));
+    await inbox.put(["1", "2"].map((id) => plantedEntry({ id, data: { esimReference: id } })));
     const taken = await inbox.take(lease);
     await inbox.settle(taken.map(({ source, id, token }) => ({ source, id, token, state: "done" })));
     const receivedAt = new Date(Date.now() - 2 * 86_400_000);
@@ -821,7 +824,7 @@ describe("an operator", () => {
 
   it("reads when the next attempt is due in the time zone of the browser", async () => {
     const inbox = opened();
-    await inbox.put([entry({ id: "msg_1" })]);
+    await inbox.put([plantedEntry({ id: "msg_1" })]);
     const [taken] = await inbox.take({ limit: 1, leaseMs: 60_000 });
     const { source = "", id = "", token = "" } = taken ?? {};
     await inbox.settle([{ source, id, token, state: "retry", afterMs: 3_600_000, error: "no" }]);
@@ -875,11 +878,11 @@ describe("an operator", () => {
   it("sees new events announced, and not put under the cursor, and none while live updates are off", async () => {
     const inbox = opened();
     const at = Date.now() - 60_000;
-    await inbox.put([entry({ id: "msg_1", receivedAt: new Date(at) })]);
+    await inbox.put([plantedEntry({ id: "msg_1", receivedAt: new Date(at) })]);
     const { page } = await visit(`${await serve(inbox)}#/events`);
     const rows = page.locator("tbody tr");
     await rows.first().waitFor();
-    await inbox.put([entry({ id: "msg_2", receivedAt: new Date(at + 1000) })]);
+    await inbox.put([plantedEntry({ id: "msg_2", receivedAt: new Date(at + 1000) })]);
     await button(page, "Show 1 new event").waitFor();
     expect(await rows.count()).toBe(1);
     await button(page, "Show 1 new event").click();
@@ -891,7 +894,7 @@ describe("an operator", () => {
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); // a poll may be due in this frame
     let calls = 0;
     page.on("request", () => (calls += 1));
-    await inbox.put([entry({ id: "msg_3" })]);
+    await inbox.put([plantedEntry({ id: "msg_3" })]);
     await page.clock.install();
     await page.clock.runFor(60_000);
     expect(calls).toBe(0);
@@ -904,7 +907,7 @@ describe("an operator", () => {
     const at = Date.now();
     await inbox.put(
       Array.from({ length: 70 }, (_, index) =>
-        entry({ id: `msg_${index}`, receivedAt: new Date(at - index * 1000) }),
+        plantedEntry({ id: `msg_${index}`, receivedAt: new Date(at - index * 1000) }),
       ),
     );
     const { page } = await visit(`${await serve(inbox)}#/events`);
@@ -1187,7 +1190,7 @@ describe("the page", () => {
 
   it("shows deliveries that lack fields, and which events were missed, and reads them again when asked", async () => {
     const inbox = opened();
-    await inbox.put([entry({ id: "msg_1", source: "partner-b" })]);
+    await inbox.put([plantedEntry({ id: "msg_1", source: "partner-b" })]);
     let reads = 0;
     const lacking = {
       eventId: null,

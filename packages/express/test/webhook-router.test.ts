@@ -2,13 +2,15 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { type WebhookRouter, webhookRouter } from "@esim-webhooks/express";
 import express5, { type Express, type RequestHandler } from "express";
 import express4 from "express4";
 import { fastify } from "fastify";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 
 expectWarnings("delivery_missed", "no_matching_key");
@@ -20,7 +22,7 @@ const versions: [string, typeof express5][] = [
 ];
 
 function request() {
-  return signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret });
+  return signedDelivery(secret, { type: "esim.assigned" });
 }
 
 async function serving<T>(app: Express, use: (url: string) => Promise<T>): Promise<T> {
@@ -34,11 +36,7 @@ async function serving<T>(app: Express, use: (url: string) => Promise<T>): Promi
 
 function recordedErrors(): { logger: Logger; errors: string[] } {
   const errors: string[] = [];
-  const nothing = () => {};
-  return {
-    logger: { debug: nothing, info: nothing, warn: nothing, error: (_, message) => errors.push(message) },
-    errors,
-  };
+  return { logger: loggerWith({ error: (_, message) => errors.push(message) }), errors };
 }
 
 describe.each(versions)("webhookRouter on %s", (_, express) => {

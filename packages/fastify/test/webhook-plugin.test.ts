@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { createReceiver, type Logger, WebhookError } from "@esim-webhooks/core";
+import { createReceiver, WebhookError } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { webhookPlugin } from "@esim-webhooks/fastify";
@@ -8,7 +8,8 @@ import formbody from "@fastify/formbody";
 import fastify, { type FastifyInstance, type InjectOptions } from "fastify";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { deliver, openSession, sendUnended } from "../../../test/support/http2-client.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
 const open: FastifyInstance[] = [];
@@ -25,10 +26,7 @@ afterEach(async () => {
 });
 
 function delivery(url = "/webhooks"): InjectOptions {
-  const { method, headers, body } = signedRequest(
-    { type: "esim.assigned", data: sampleData("esim.assigned") },
-    { secret },
-  );
+  const { method, headers, body } = signedDelivery(secret, { type: "esim.assigned" });
   return { method, url, headers, payload: body };
 }
 
@@ -125,14 +123,12 @@ describe("webhookPlugin", () => {
 
   it("warns once of signed deliveries that are answered 404 at the same time, and names its path", async () => {
     const errors: string[] = [];
-    const nothing = () => {};
-    const error = (_: object, message: string) => void errors.push(message);
-    const logger: Logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const logger = loggerWith({ error: (_, message) => void errors.push(message) });
     const server = app();
     await server.register(webhookPlugin, { handlers, secret, prefix: "/eu", logger });
     const url = await server.listen({ host: "127.0.0.1", port: 0 });
     const post = async (path: string, init: RequestInit) => (await fetch(url + path, init)).status;
-    const signed = signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret });
+    const signed = signedDelivery(secret, { type: "esim.assigned" });
     expect(await post("/webhooks", { method: "POST", body: "{}" })).toBe(404);
     const answers = await Promise.all(Array.from({ length: 10 }, () => post("/webhooks", signed)));
     expect(new Set(answers)).toEqual(new Set([404]));
@@ -240,8 +236,7 @@ describe("webhookPlugin", () => {
       },
     });
     const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/webhooks`;
-    const send = () =>
-      fetch(url, signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret }));
+    const send = () => fetch(url, signedDelivery(secret, { type: "esim.assigned" }));
     const inFlight = send();
     await started.promise;
     const closed = server.close();
@@ -269,8 +264,7 @@ describe("webhookPlugin", () => {
     await server.register(webhookPlugin, { receiver });
     server.addHook("onClose", async () => void log.push("app is closed"));
     const url = `${await server.listen({ host: "127.0.0.1", port: 0 })}/webhooks`;
-    const send = () =>
-      fetch(url, signedRequest({ type: "esim.assigned", data: sampleData("esim.assigned") }, { secret }));
+    const send = () => fetch(url, signedDelivery(secret, { type: "esim.assigned" }));
     const stop = new AbortController();
     const store = { close: async () => void log.push("store is closed") };
     const ended = createRunner({ receiver }).run({ signal: stop.signal, close: [server, store] });

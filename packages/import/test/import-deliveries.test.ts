@@ -11,7 +11,8 @@ import {
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { type ImportOptions, type ImportProgress, importDeliveries } from "@esim-webhooks/import";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { keptLog } from "../../../test/support/kept-log.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
 import { bytes, delivery, folder, ndjson, watchedInbox } from "./dump.ts";
 
 const trusted = { trustUnsigned: true };
@@ -280,7 +281,7 @@ describe("importDeliveries into handlers", () => {
     const store = memoryStore();
     const ran = vi.fn();
     const info = vi.fn();
-    const logger = { debug: () => {}, info, warn: () => {}, error: () => {} };
+    const logger = loggerWith({ info });
     const dump = () => ndjson(delivery("a"), delivery("b"), delivery("a"));
     const handlers = { "esim.*": ({ id }: { id: string }) => void ran(id) };
     const all: ImportOptions = { ...trusted, store, logger };
@@ -345,7 +346,7 @@ describe("importDeliveries into handlers", () => {
 
   describe("while a receiver handles some of its events inline, on the tables of the inbox", () => {
     const info = vi.fn();
-    const logger = { debug() {}, info, warn() {}, error() {} };
+    const logger = loggerWith({ info });
     const answers: PutResult[][] = [];
     const put = vi.fn(async () => answers.shift() ?? []);
     beforeEach(() => {
@@ -399,7 +400,7 @@ describe("importDeliveries into handlers", () => {
     ]);
     const claim = async ({ id }: { id: string }) =>
       ({ status: "busy", retryAfterMs: 3_600_000, ...states.get(id) }) as const;
-    const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn(), child: () => logger };
+    const logger = { ...keptLog(), child: () => logger };
     const dump = ndjson(...[...states.keys()].map((id) => delivery(id)));
     const report = await importDeliveries(
       dump,

@@ -1,10 +1,11 @@
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SSMClient } from "@aws-sdk/client-ssm";
 import { createReceiver, type KeyStore } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { type AwsKeysOptions, secretsManagerKeys } from "@esim-webhooks/lambda/secrets-manager";
 import { ssmKeys } from "@esim-webhooks/lambda/ssm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { rotatingWith } from "../../endpoint/test/rotate/rotating.ts";
 import { type AwsKeysServer, startAwsKeys } from "./aws-keys-server.ts";
@@ -118,10 +119,7 @@ describe.each(kinds)("$kind", ({ open, paste, decisive, get }) => {
     const keys = open(name(), { cacheMs: 60_000 });
     await keys.load();
     const receiver = createReceiver({ "*": () => {} }, { secret: keys });
-    const { headers, body } = signedRequest(
-      { type: "esim.faulted", data: sampleData("esim.faulted") },
-      { secret: next },
-    );
+    const { headers, body } = signedDelivery(next);
     await paste(name(), `${old} ${next}`);
     const delivery = { method: "POST", headers, body };
     expect(await receiver.receive(delivery)).toMatchObject({ status: 503, outcome: { code: "rotating" } });

@@ -1,10 +1,11 @@
 import { receiverSuite } from "@esim-webhooks/conformance";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { type HttpEvent, lambdaHandler } from "@esim-webhooks/lambda";
 import type { ALBHandler, APIGatewayProxyHandler, LambdaFunctionURLHandler } from "aws-lambda";
 import { build } from "esbuild";
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { onLambda, plainLoadBalancer, sources } from "./http-events.ts";
 
 for (const source of sources) {
@@ -15,8 +16,7 @@ const secret = newSecret();
 
 /** A delivery as a function URL passes it on. */
 function delivered(changes: Partial<HttpEvent> = {}, detail = ""): HttpEvent {
-  const data = { ...sampleData("esim.faulted"), detail };
-  const { headers, body } = signedRequest({ type: "esim.faulted", data }, { secret });
+  const { headers, body } = signedDelivery(secret, { data: { detail } });
   return {
     rawPath: "/",
     headers: headers as Record<string, string>,
@@ -49,7 +49,7 @@ describe("lambdaHandler", () => {
 
   it("answers 500 and says why where a body parser in front has read the body, and runs nothing", async () => {
     const [run, error] = [vi.fn(), vi.fn()];
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const handler = lambdaHandler({ "*": run }, { secret, logger });
     const event = delivered();
     const parsed = { ...event, body: JSON.parse(event.body as string) as string };
@@ -129,7 +129,7 @@ describe("lambdaHandler", () => {
   it("answers a load balancer without multi-value headers in the form that it reads", async () => {
     const server = await onLambda(plainLoadBalancer)({ "*": () => {} }, { secret }, async () => {});
     onTestFinished(() => server.close());
-    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const request = signedDelivery(secret);
     const response = await fetch(server.url, request);
     expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json"]);
     expect(await (await fetch(server.url, request)).json()).toEqual({ outcome: "duplicate" });

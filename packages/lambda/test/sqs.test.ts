@@ -14,6 +14,7 @@ import type { SQSHandler } from "aws-lambda";
 import { type FauxqsServer, startFauxqs } from "fauxqs";
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it, onTestFinished, vi } from "vitest";
 import { entry as inboxEntry } from "../../../test/inbox-entry.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 
 let server: FauxqsServer;
 let client: SQSClient;
@@ -255,7 +256,7 @@ describe("sqsHandler", () => {
     const { queueUrl, inbox } = openQueue();
     const [entry] = numbered(1) as [InboxEntry];
     const error = vi.fn();
-    const logger = { ...console, debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const handle = vi.fn();
     const handler = sqsHandler({ "*": handle }, { store: memoryStore(), logger });
     await inbox.put([entry]);
@@ -318,7 +319,7 @@ describe("sqsHandler", () => {
   it("keeps what is no message of sqsInbox, and what does not fit its schema, for the dead-letter queue", async () => {
     const { queueUrl, inbox, held } = openQueue();
     const log = vi.fn();
-    const logger = { debug() {}, info() {}, warn: log, error: log };
+    const logger = loggerWith({ warn: log, error: log });
     await inbox.put([{ ...inboxEntry("msg_invalid"), body: Buffer.from("[]") }, inboxEntry("msg_good")]);
     await client.send(
       new SendMessageCommand({ QueueUrl: queueUrl, MessageBody: "+420 601 123 456 is not JSON" }),

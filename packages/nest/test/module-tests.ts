@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { defineCatalog, type HandlerContext, type Logger, WebhookError } from "@esim-webhooks/core";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret, signedRequest } from "@esim-webhooks/core/testing";
 import {
   EsimWebhooks,
   EsimWebhooksModule,
@@ -28,16 +28,15 @@ import { FastifyAdapter } from "@nestjs/platform-fastify";
 import { Test } from "@nestjs/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
+import { loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { decorate, handlersClass, moduleOf, type Platform, platforms, startNest } from "./nest-app.ts";
 
 const secret = newSecret();
 type Faulted = { readonly type: string; readonly data: { readonly reason: string } };
 
 function faulted(data: object = {}) {
-  return signedRequest(
-    { type: "esim.faulted", data: { ...sampleData("esim.faulted"), ...data } },
-    { secret },
-  );
+  return signedDelivery(secret, { data });
 }
 
 async function answerOf(response: Response): Promise<unknown> {
@@ -75,9 +74,8 @@ async function startError(
 
 function recordedLog(): { readonly logger: Logger; readonly warnings: string[] } {
   const warnings: string[] = [];
-  const nothing = () => {};
   const warn: Logger["warn"] = (_, message) => warnings.push(message);
-  return { logger: { debug: nothing, info: nothing, warn, error: warn }, warnings };
+  return { logger: loggerWith({ warn, error: warn }), warnings };
 }
 
 /** The hooks of Nest in the order in which they run, and those of a provider among them. */
@@ -166,7 +164,7 @@ function platformTests(platform: Platform): void {
     );
     const { url } = await start(platform, { secret }, { providers: [handlersClass(handlers)] });
     for (const type of ["esim.faulted", "esim.lifecycle.suspended", "esim.enabled"] as const) {
-      const request = signedRequest({ type, data: sampleData(type) }, { secret });
+      const request = signedDelivery(secret, { type });
       expect(await send(`${url}/webhooks`, request)).toEqual([200, "processed"]);
     }
     const unknown = signedRequest({ type: "esim.renamed" as never, data: {} as never }, { secret });
@@ -289,10 +287,7 @@ function platformTests(platform: Platform): void {
     const handlers = handlersClass({ "*": (_: unknown, { source }: HandlerContext) => sources.push(source) });
     const metadata = { imports: [us], providers: [handlers] };
     const { url } = await start(platform, { path: "/eu", secret, source: "eu" }, metadata);
-    const request = signedRequest(
-      { type: "esim.faulted", data: sampleData("esim.faulted") },
-      { secret: ofUs },
-    );
+    const request = signedDelivery(ofUs);
     expect(await send(`${url}/us`, request)).toEqual([200, "processed"]);
     expect(await send(`${url}/eu`)).toEqual([200, "processed"]);
     expect(await send(`${url}/us`)).toEqual([401, "no_matching_key"]);
@@ -527,7 +522,7 @@ function startTests(): void {
     };
     const { url } = await start(platforms[0], { secret }, metadata);
     for (const type of ["esim.faulted", "esim.deleted", "esim.enabled"] as const) {
-      const request = signedRequest({ type, data: sampleData(type) }, { secret });
+      const request = signedDelivery(secret, { type });
       expect(await send(`${url}/webhooks`, request)).toEqual([200, "processed"]);
     }
     expect(calls).toEqual(["derived", "derived", "wrapped"]);

@@ -14,7 +14,8 @@ import { instrument } from "@esim-webhooks/otel";
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { instrumented, named } from "./set-up.ts";
@@ -25,8 +26,7 @@ const secret = newSecret();
 const iccid = "8932042000001234567";
 
 function delivery(id: string, type: "esim.faulted" | "esim.enabled" = "esim.faulted") {
-  const data = { ...sampleData(type), iccid };
-  return signedRequest({ id, type, data }, { secret });
+  return signedDelivery(secret, { id, type, data: { iccid } });
 }
 
 describe("instrument", () => {

@@ -15,6 +15,7 @@ import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { root } from "../../../test/run.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { publishEveryMessage } from "./every-message.ts";
 import { instrumented } from "./set-up.ts";
@@ -179,9 +180,7 @@ describe("the series of the exposition", () => {
 
 it("are listed in docs/observing.md with name, kind, unit and labels, as they are really created", async () => {
   const inbox = memoryInbox();
-  await createReceiver(inbox, { secret }).receive(
-    signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret }),
-  );
+  await createReceiver(inbox, { secret }).receive(signedDelivery(secret));
   const worker = { slots: () => ({ concurrency: 1, running: 1, abandoned: 0 }), sinceLastTakeMs: () => 1 };
   const otel = instrumented({ inbox, worker });
   await inbox.pause({ types: ["esim.faulted"], reason: "the CRM is down" });

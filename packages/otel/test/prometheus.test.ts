@@ -1,11 +1,12 @@
 import { createReceiver, memoryStore } from "@esim-webhooks/core";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import { instrument } from "@esim-webhooks/otel";
 import { metricsHandler } from "@esim-webhooks/otel/prometheus";
 import { PrometheusExporter } from "@opentelemetry/exporter-prometheus";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../test/listen.ts";
 import { pipelined } from "../../../test/pipelined.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { publishEveryMessage } from "./every-message.ts";
 import { instrumented } from "./set-up.ts";
 
@@ -20,9 +21,7 @@ it("serves the metrics of this process as text, to fetch and over HTTP, and stil
   const metrics = await metricsHandler({ inbox });
   onTestFinished(() => metrics.close());
   const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
-  await receiver.receive(
-    signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret }),
-  );
+  await receiver.receive(signedDelivery(secret));
 
   const response = await metrics();
   expect(response.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
@@ -96,8 +95,7 @@ it("can be used next to instrument, and twice", async () => {
   onTestFinished(() => first.close());
   onTestFinished(stop);
   const receiver = createReceiver({ "*": () => {} }, { secret, store: memoryStore() });
-  const receive = () =>
-    receiver.receive(signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret }));
+  const receive = () => receiver.receive(signedDelivery(secret));
   await receive();
   await second.close();
   await receive();

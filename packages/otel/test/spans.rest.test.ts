@@ -10,12 +10,13 @@ import {
   type InboxLease,
   memoryStore,
 } from "@esim-webhooks/core";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import { reconcile } from "@esim-webhooks/endpoint";
 import { importDeliveries } from "@esim-webhooks/import";
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import { describe, expect, it } from "vitest";
 import { root } from "../../../test/run.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { knownInbox, memoryState } from "../../endpoint/test/reconcile/memory-state.ts";
 import { made, servedListing } from "../../endpoint/test/served-listing.ts";
@@ -26,7 +27,7 @@ expectWarnings("event_dead");
 const secret = newSecret();
 
 function delivery(id: string) {
-  return signedRequest({ id, type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  return signedDelivery(secret, { id });
 }
 
 /** Works the inbox until one attempt has ended. */

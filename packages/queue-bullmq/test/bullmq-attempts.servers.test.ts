@@ -5,6 +5,7 @@ import { type Queue, UnrecoverableError, type Worker, type WorkerOptions } from 
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { oddThrows } from "../../conformance/src/base/odd-throws.ts";
 import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
@@ -52,7 +53,7 @@ describe("what BullMQ keeps of an error", () => {
   it("has no secrets and no personal data, while logs and observers get the original", async () => {
     const errors: unknown[] = [];
     const write: Logger["error"] = (fields) => void errors.push((fields as { err?: Error }).err);
-    const logger: Logger = { debug() {}, info() {}, warn: write, error: write };
+    const logger = loggerWith({ warn: write, error: write });
     const thrown = new TypeError(message);
     const observed: unknown[] = [];
     onTestFinished(observe({ settle: ({ error }) => void observed.push(error) }));
@@ -95,7 +96,7 @@ describe("what BullMQ keeps of an error", () => {
     const once = openInbox({ jobOptions: { attempts: 1 } });
     const lines: unknown[] = [];
     const write: Logger["error"] = ({ id }) => void lines.push(id);
-    const logger: Logger = { debug() {}, info() {}, warn: write, error: write };
+    const logger = loggerWith({ warn: write, error: write });
     const worker = work({ "*": ({ id }) => Promise.reject(odd.get(id)?.thrown) }, { logger });
     const read: unknown[] = [];
     worker.on("failed", (job, error) => {

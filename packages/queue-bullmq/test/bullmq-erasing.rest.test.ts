@@ -3,9 +3,9 @@ import { eraseSubject, type HandlerContext, type InboxEntry } from "@esim-webhoo
 import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { Queue, QueueEvents } from "bullmq";
 import { beforeEach, expect, it, vi } from "vitest";
-import { fixedTime, key } from "../../../test/inbox-entry.ts";
+import { entry, fixedTime, key } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf, nextOf, openersOn } from "./set-up.ts";
+import { nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
 const { opened, openInbox, openQueue, openWorker } = openersOn(() => redis.server.url);
@@ -21,10 +21,7 @@ const none = { ready: 0, leased: 0, done: 0, unhandled: 0, dead: 0 };
 
 /** An event about an eSIM. */
 function about(esimReference: string, id: string, changes: Partial<InboxEntry> = {}): InboxEntry {
-  const entry = entryOf(id);
-  const body = JSON.parse(Buffer.from(entry.body).toString());
-  const data = { ...body.data, esimReference };
-  return { ...entry, body: Buffer.from(JSON.stringify({ ...body, ...fixedTime, data })), trace, ...changes };
+  return { ...entry(id, { ...fixedTime, esim: esimReference }), trace, ...changes };
 }
 
 /** Everything in Redis as text, with what is in base64 decoded. */

@@ -11,6 +11,7 @@ import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateReplica } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
@@ -80,7 +81,7 @@ async function refusal(operation: Promise<unknown> | (() => unknown)): Promise<W
 function lineLogger(): { logger: Logger; lines: string[] } {
   const lines: string[] = [];
   const log: Logger["error"] = (fields, message) => lines.push(String(fields["code"] ?? message));
-  return { lines, logger: { debug() {}, info: log, warn: log, error: log } };
+  return { lines, logger: loggerWith({ info: log, warn: log, error: log }) };
 }
 
 const other = (entry: InboxEntry): InboxEntry => ({ ...entry, body: Buffer.from("other") });

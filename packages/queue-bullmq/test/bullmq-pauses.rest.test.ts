@@ -3,6 +3,7 @@ import { type BullmqInbox, bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
 import { beforeEach, expect, it } from "vitest";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { pausedForASecond } from "../../conformance/src/inbox/inbox-context.ts";
 import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
@@ -79,7 +80,7 @@ it.each([
 it("is a line in the log of a worker of createWorker, and so is its end", async () => {
   const lines: unknown[] = [];
   const write = (fields: object, message?: string) => void lines.push({ ...fields, message });
-  const logger = { debug() {}, info: write, warn: write, error: write };
+  const logger = loggerWith({ info: write, warn: write, error: write });
   const stopping = new AbortController();
   const until = new Date(Date.now() + 3_600_000);
   await inbox.pause({ reason, until, by: "ops@example.com" });

@@ -28,6 +28,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { privatePostgres } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { entryOf, nextOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
@@ -300,7 +301,7 @@ describe("what observe sees of each attempt", () => {
 function recorded(): { readonly lines: unknown[]; readonly logger: Logger } {
   const lines: unknown[] = [];
   const write: Logger["error"] = (fields, message) => lines.push({ ...fields, message });
-  return { lines, logger: { debug() {}, info() {}, warn: write, error: write } };
+  return { lines, logger: loggerWith({ warn: write, error: write }) };
 }
 
 describe("an event that is dead", () => {
@@ -546,7 +547,7 @@ describe("with BullMQ's", () => {
 
   it("RateLimitError, a handler makes its job wait, with no attempt spent and no failure in the log", async () => {
     const errors: unknown[] = [];
-    const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
+    const logger = loggerWith({ error: (fields) => errors.push(fields) });
     const attempts: number[] = [];
     const once = openInbox({ jobOptions: { attempts: 1 } });
     const worker = work(

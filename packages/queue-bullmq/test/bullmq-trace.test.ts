@@ -1,19 +1,15 @@
 import { encodeEntry } from "@esim-webhooks/core/engine";
 import { type HandleMessage, observe } from "@esim-webhooks/core/observe";
-import { sampleData } from "@esim-webhooks/core/testing";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { expect, it, onTestFinished } from "vitest";
+import { entry } from "../../../test/inbox-entry.ts";
 
 it("gives the trace that an event was stored with to observers of its handler, also when it is retried", async () => {
   const seen: HandleMessage[] = [];
   onTestFinished(observe({ handle: (message) => void seen.push(message) }));
-  const type = "esim.faulted";
-  const event = { id: "msg_1", type, timestamp: "2026-01-01T00:00:00Z", data: sampleData(type) };
-  const body = new TextEncoder().encode(JSON.stringify(event));
   const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-  const entry = { source: "default", id: "msg_1", type, event, body, receivedAt: new Date(), trace };
   const job = {
-    data: encodeEntry(entry),
+    data: encodeEntry({ ...entry("msg_1", { type: "esim.faulted" }), trace }),
     progress: 0,
     timestamp: Date.now(),
     attemptsStarted: 2,

@@ -4,8 +4,9 @@ import { eraseSubject, type InboxEntry } from "@esim-webhooks/core";
 import { bullmqProcessor } from "@esim-webhooks/queue-bullmq";
 import { expect, it } from "vitest";
 import { testErasure } from "../../../test/erasure.ts";
+import { entry } from "../../../test/inbox-entry.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { entryOf, openersOn } from "./set-up.ts";
+import { openersOn } from "./set-up.ts";
 
 // without compression, which would hide texts from a search
 const redis = redisOfFile("--rdbcompression", "no", "--dbfilename", "snapshot.rdb");
@@ -78,10 +79,8 @@ it("after any history, no file and no line of log has anything of an erased eSIM
 });
 
 function about(esimReference: string, id: string): InboxEntry {
-  const entry = entryOf(id, { trace: `trace of ${esimReference}` });
-  const body = JSON.parse(Buffer.from(entry.body).toString());
-  const data = { ...body.data, esimReference, holder: esimReference === subject ? secret : "stays" };
-  return { ...entry, body: Buffer.from(JSON.stringify({ ...body, data })) };
+  const data = { esimReference, holder: esimReference === subject ? secret : "stays" };
+  return { ...entry(id, { data }), trace: `trace of ${esimReference}` };
 }
 
 it("no file of Redis has the data of an erased eSIM once its append-only file and its snapshot were rewritten", async () => {

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { type Run, runNode } from "../../../test/run.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 
 const redis = redisOfFile();
 const secret = newSecret();
@@ -35,9 +36,7 @@ async function stop(run: Run): Promise<void> {
 }
 
 async function deliver({ url }: { url: string }, id: string, key = secret): Promise<number> {
-  const data = sampleData("esim.enabled");
-  const request = signedRequest({ id, type: "esim.enabled", data }, { secret: key });
-  return (await fetch(url, request)).status;
+  return (await fetch(url, signedDelivery(key, { id, type: "esim.enabled" }))).status;
 }
 
 it("a route and a queue of one's own are replaced, and brought back, and each delivery is handled once", async () => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import type { EsimEvents, Handlers, Logger } from "@esim-webhooks/core";
+import type { EsimEvents, Handlers } from "@esim-webhooks/core";
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { type BullmqInbox, bullmqInbox, type QueueWorkerOptions } from "@esim-webhooks/queue-bullmq";
 import type { Queue } from "bullmq";
@@ -10,6 +10,7 @@ import { key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
 import { privateRedis, type TestServer } from "../../../test/servers/index.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { entryOf, openersOn } from "./set-up.ts";
 
 const redis = redisOfFile();
@@ -52,12 +53,10 @@ it("makes an event dead whose handler runs too long at its last attempt, and tak
   const hangs = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   const errors: string[] = [];
-  const logger: Logger = {
-    debug() {},
-    info() {},
+  const logger = loggerWith({
     warn: (_, message) => message.startsWith("A handler that was abandoned has ended") && ended.resolve(),
     error: (_, message) => void errors.push(message),
-  };
+  });
   const settled = Promise.withResolvers<SettleMessage>();
   const unwatch = observe({ settle: (message) => message.id === "msg_1" && settled.resolve(message) });
   onTestFinished(unwatch);
@@ -174,7 +173,7 @@ it("logs an event as dead once too many workers have died while they had it", as
   const [job] = await queue.getJobs(["waiting"]);
   await redis.admin.hset(`bull:events:${job?.id}`, "defa", "job stalled more than allowable limit"); // as BullMQ notes it
   const line = Promise.withResolvers<unknown>();
-  const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => line.resolve(fields) };
+  const logger = loggerWith({ error: line.resolve });
   const worker = run({ "*": () => {} }, { logger });
   expect(await line.promise).toMatchObject({ id: "msg_1", type: "esim.enabled", outcome: "dead" });
   await worker.stop();
@@ -241,7 +240,7 @@ describe("a worker that stops", () => {
       await inbox.put([entryOf("msg_1")]);
       const { promise: started, resolve: start } = Promise.withResolvers<AbortSignal>();
       const errors: unknown[] = [];
-      const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => errors.push(fields) };
+      const logger = loggerWith({ error: (fields) => errors.push(fields) });
       const stopping = run(
         {
           "*": (_event, { signal }) => {

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import type { QueueClient } from "../src/redis/queue.ts";
 import { createServerCheck, isOlder } from "../src/redis/server-check.ts";
-
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 function checkOf(version: string) {
   const client = { isCluster: false, info: async () => `redis_version:${version}\r\n` } as QueueClient;
@@ -11,7 +10,7 @@ function checkOf(version: string) {
     keyStart: "bull:events",
     allowEviction: false,
     waitAof: false,
-    logger: silent,
+    logger: loggerWith(),
   });
 }
 

@@ -4,6 +4,7 @@ import type { PostgresInbox } from "@esim-webhooks/store-postgres";
 import { sql } from "kysely";
 import { describe, expect, it } from "vitest";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { tablesIn } from "../src/database/tables.ts";
 import { copyEvents } from "../src/sql/copy.ts";
 import { eventRecord } from "./event-record.ts";
@@ -208,7 +209,7 @@ it("does not wait for events that another transaction has locked, and takes none
 
 it("pauses and resumes although holding and letting go fail, and logs that", async () => {
   const logged: unknown[] = [];
-  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+  const logger = loggerWith({ warn: (fields) => logged.push(fields) });
   const inbox = given().open({ logger });
   const { schema, db } = given().shop;
   const rename = (name: string, args: string, to: string) =>

@@ -10,7 +10,7 @@ import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { entry } from "../../../test/inbox-entry.ts";
 import { privatePostgres } from "../../../test/servers/index.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { inSchema, migrations } from "../src/database/migrations.ts";
 import { settleFunctions } from "../src/schema/settle-functions.ts";

@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { silentLogger } from "@esim-webhooks/core/internal";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 import { watchedPool } from "../src/database/watched-pool.ts";
 
@@ -11,7 +12,7 @@ it("logs the code and the message of a connection's error, and not the client th
   const lines: unknown[] = [];
   const debug = (...line: unknown[]) => void lines.push(line);
   const pool = new EventEmitter();
-  watchedPool(pool as never, 1000, { ...silentLogger, debug });
+  watchedPool(pool as never, 1000, loggerWith({ debug }));
   const client = { connectionParameters: { host: "db.example" } };
   pool.emit("error", Object.assign(new Error("the server was shut down"), { code: "57P01", client }));
   expect(lines).toEqual([[{ code: "57P01", reason: "the server was shut down" }, "postgres connection"]]);

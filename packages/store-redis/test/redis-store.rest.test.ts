@@ -13,7 +13,7 @@ import { breakSnapshots } from "../../../test/servers/break-snapshots.ts";
 import { privateRedis, privateReplica, startProxy } from "../../../test/servers/index.ts";
 import { freePort } from "../../../test/servers/kept-server.ts";
 import { redisOfFile } from "../../../test/servers/redis-of-file.ts";
-import { loggerTo } from "../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../test/support/warnings.ts";
 
 expectWarnings(
@@ -69,7 +69,7 @@ async function refusal(operation: unknown): Promise<WebhookError> {
 function codeLogger(): { logger: Logger; codes: unknown[] } {
   const codes: unknown[] = [];
   const log: Logger["error"] = ({ code }) => codes.push(code);
-  return { codes, logger: { debug() {}, info() {}, warn: log, error: log } };
+  return { codes, logger: loggerWith({ warn: log, error: log }) };
 }
 
 /** The commands that clients send to the server while `use` runs, without the calls of scripts. */
@@ -815,13 +815,7 @@ describe("redisStore with a URL at which no server answers", () => {
 
   it("rejects with the connection error as cause, and logs it at debug once a second", async () => {
     const lines: Record<string, unknown>[] = [];
-    const ignore = () => {};
-    const logger = {
-      debug: (line: object) => lines.push({ ...line }),
-      info: ignore,
-      warn: ignore,
-      error: ignore,
-    };
+    const logger = loggerWith({ debug: (line) => lines.push({ ...line }) });
     const host = await nobodyAt();
     const openedAt = performance.now();
     const store = open(`redis://${host}`, { logger });

@@ -14,6 +14,7 @@ import { latestOnly, type SqliteInbox, sqliteBackup, sqliteInbox } from "@esim-w
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { laneOf, testErasure, workUntilIdle } from "../../../test/erasure.ts";
 import { entry, key } from "../../../test/inbox-entry.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
@@ -122,7 +123,7 @@ it.runIf(hasLog)(
   "erases although another connection is reading, and says that the log could not be emptied",
   async () => {
     const logged: unknown[] = [];
-    const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+    const logger = loggerWith({ warn: (fields) => logged.push(fields) });
     const inbox = open({ logger });
     await inbox.put([entry("msg_1", { esim: "E-planted" })]);
     const reader = new DatabaseSync(path);

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createReceiver } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import {
   sqliteBackup,
   sqliteCheck,
@@ -12,6 +12,8 @@ import {
 import { beforeEach, describe, expect, it } from "vitest";
 import { entry, fixedTime, key } from "../../../test/inbox-entry.ts";
 import { runNode } from "../../../test/run.ts";
+import { loggerWith } from "../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../test/support/signed-delivery.ts";
 import { hasWalResetBug } from "../src/database/journal.ts";
 import { openShop } from "./shop.ts";
 import { folderOfEachTest } from "./temporary-folder.ts";
@@ -254,16 +256,11 @@ describe.skipIf(process.platform === "win32")("a file that is open", () => {
     const inbox = sqliteInbox({ path });
     await inbox.ready();
     const errors: Record<string, unknown>[] = [];
-    const quiet = () => {};
-    const error = (fields: Record<string, unknown>) => void errors.push(fields);
-    const logger = { debug: quiet, info: quiet, warn: quiet, error };
+    const logger = loggerWith({ error: (fields) => void errors.push(fields) });
     const receiver = createReceiver(inbox, { secret, logger });
     rmSync(join(folder.path, "data"), { recursive: true });
     for (let n = 0; n < 20; n++) {
-      const { headers, body } = signedRequest(
-        { type: "esim.faulted", data: sampleData("esim.faulted") },
-        { secret },
-      );
+      const { headers, body } = signedDelivery(secret);
       const reply = await receiver.receive({ method: "POST", headers, body: Buffer.from(body) });
       expect(reply.status).toBe(503);
     }

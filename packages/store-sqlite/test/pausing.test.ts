@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { gaugesOf } from "@esim-webhooks/core/engine";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, expect, it, onTestFinished } from "vitest";
+import { loggerWith } from "../../../test/support/loggers.ts";
 import type { Connection } from "../src/database/connection.ts";
 import { openWriter } from "../src/database/open.ts";
 import { inTransaction, type Transaction } from "../src/database/transaction.ts";
@@ -239,7 +240,7 @@ const broken =
 
 it("pauses and resumes although holding and letting go fail, and logs that", async () => {
   const logged: unknown[] = [];
-  const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => logged.push(fields) };
+  const logger = loggerWith({ warn: (fields) => logged.push(fields) });
   const inbox = sqliteInbox({ path: join(folder.path, "events.db"), logger });
   onTestFinished(() => inbox.close());
   store("esim.enabled", 2);

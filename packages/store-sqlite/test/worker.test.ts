@@ -1,14 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import {
-  createWorker,
-  type EsimEvents,
-  type Handlers,
-  type InboxEntry,
-  type WebhookEvent,
-} from "@esim-webhooks/core";
-import { sampleData } from "@esim-webhooks/core/testing";
+import { createWorker, type EsimEvents, type Handlers, type WebhookEvent } from "@esim-webhooks/core";
 import { latestOnly, type SqliteTransaction, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type EntryOptions, entry, key } from "../../../test/inbox-entry.ts";
@@ -116,16 +109,8 @@ describe("a worker on SQLite", () => {
   it("skips no event without an esimReference: latestOnly knows of no state that it is about", async () => {
     const shop = openShop(path);
     const inbox = sqliteInbox({ path });
-    const ended = (id: string, timestamp: string): InboxEntry => {
-      const event = { id, type: "package.ended", timestamp, data: sampleData("package.ended") };
-      return {
-        ...key(id),
-        type: event.type,
-        event,
-        body: Buffer.from(JSON.stringify(event)),
-        receivedAt: new Date(),
-      };
-    };
+    const ended = (id: string, timestamp: string) =>
+      entry(id, { type: "package.ended", timestamp, data: { esimReference: undefined } });
     const handler = latestOnly<WebhookEvent>({ state: "package" }, ({ id }, { tx }) =>
       tx.write({ sql: "insert into orders (event) values (?)", parameters: [id] }),
     );

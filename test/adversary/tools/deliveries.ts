@@ -1,4 +1,5 @@
-import { newSecret, type SignedRequest, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret, type SignedRequest } from "@esim-webhooks/core/testing";
+import { signedDelivery } from "../../support/signed-delivery.ts";
 
 /** The secret of every victim. */
 export const secret: string = newSecret();
@@ -22,9 +23,6 @@ export function* endless<Request>(request: Request): Generator<Request> {
 }
 
 function delivery({ id, bytes = 0 }: DeliveryShape, signedWith: string): SignedRequest {
-  const data = { ...sampleData("esim.enabled"), padding: "x".repeat(bytes) };
-  return signedRequest(
-    { ...(id !== undefined && { id }), type: "esim.enabled", data },
-    { secret: signedWith },
-  );
+  const data = { padding: "x".repeat(bytes) };
+  return signedDelivery(signedWith, { ...(id !== undefined && { id }), type: "esim.enabled", data });
 }

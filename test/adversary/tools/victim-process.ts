@@ -1,4 +1,5 @@
 // A receiver on the adapter TRANSPORT, with OPTIONS. Prints its URL, a report at every SIGUSR2, and closes at SIGTERM.
+import { loggerWith } from "../../support/loggers.ts";
 import { type Transport, transports } from "../../transports.ts";
 import type { VictimReport } from "./victim.ts";
 
@@ -9,7 +10,7 @@ const logged: Record<string, number> = {};
 const count = ({ outcome }: Record<string, unknown>) => {
   logged[String(outcome)] = (logged[String(outcome)] ?? 0) + 1;
 };
-const logger = { debug: () => {}, info: count, warn: count, error: count };
+const logger = loggerWith({ info: count, warn: count, error: count });
 const handlers = {
   "*": () => {
     handled += 1;

@@ -5,6 +5,7 @@ import type { InboxGauges } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { Redis } from "ioredis";
 import { describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { privateRedis } from "../../../../test/servers/index.ts";
 import { postgresUrl, redisUrl } from "../../../../test/servers/shared.ts";
 import { mountDisk, unmountDisk } from "../../../../test/small-disk.ts";
@@ -12,7 +13,7 @@ import { checkPauses, checkWaiting, checkWorkers } from "../../src/doctor/inbox-
 import { checkNode } from "../../src/doctor/set-up-checks.ts";
 import { checkFile } from "../../src/doctor/store-checks.ts";
 import { cli, folder, jsonLines, secret } from "../cli.ts";
-import { entry, storeAt } from "../stored.ts";
+import { storeAt } from "../stored.ts";
 
 interface Check {
   readonly name: string;
@@ -363,7 +364,7 @@ describe("doctor", () => {
 
   it("says what waits unprocessed, and fails when it has waited for too long", async () => {
     const cwd = folder();
-    await storeAt(cwd, [entry("msg_1", "esim.enabled")]);
+    await storeAt(cwd, [entry("msg_1")]);
     const fresh = await examine({ cwd });
     expect(fresh.of["waiting"]).toMatchObject({
       ok: true,
@@ -400,7 +401,7 @@ describe("doctor", () => {
 
   it("shows pauses, and warns of one that is older than a day, with the command that ends it", async () => {
     const cwd = folder();
-    await storeAt(cwd, [entry("msg_1", "esim.faulted")]);
+    await storeAt(cwd, [entry("msg_1", { type: "esim.faulted" })]);
     expect((await examine({ cwd })).of["paused"]?.message).toBe("nothing is paused");
     const pausing = ["inbox", "pause", "--types", "esim.faulted", "--reason", "CRM is down", "--by", "ops"];
     expect(await cli(pausing, { cwd })).toMatchObject({ code: 0 });
@@ -473,7 +474,7 @@ describe("doctor", () => {
   it("fails while an event is dead, until it is redriven or discarded", async () => {
     const cwd = folder();
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
-    await inbox.put([entry("evt_1", "esim.faulted"), entry("evt_2", "esim.faulted")]);
+    await inbox.put([entry("evt_1", { type: "esim.faulted" }), entry("evt_2", { type: "esim.faulted" })]);
     const taken = await inbox.take({ limit: 2, leaseMs: 60_000 });
     const report = { durationMs: 1, error: "no luck", worker: "w" };
     const reasons = ["failed", "timed_out"] as const;
@@ -508,7 +509,7 @@ describe("doctor", () => {
     const cwd = folder();
     const path = join(cwd, ".esim-webhooks/events.db");
     const inbox = sqliteInbox({ path });
-    await inbox.put(Array.from({ length: 200 }, (_, n) => entry(`msg_${n}`, "esim.enabled")));
+    await inbox.put(Array.from({ length: 200 }, (_, n) => entry(`msg_${n}`)));
     await inbox.close();
     expect((await examine({ cwd })).of["file"]).toMatchObject({
       ok: true,
@@ -542,7 +543,7 @@ describe("doctor", () => {
 describe("the silence of an inbox", () => {
   it("is a warning a day after the last delivery, or after --silence, and no failure", async () => {
     const cwd = folder();
-    await storeAt(cwd, [entry("evt_1", "esim.enabled", new Date(Date.now() - 25 * 3_600_000))]);
+    await storeAt(cwd, [entry("evt_1", { receivedAt: new Date(Date.now() - 25 * 3_600_000) })]);
     const { code, ok, of } = await examine({ cwd });
     expect({ code, ok }).toEqual({ code: 0, ok: true });
     expect(of["silence"]).toMatchObject({

@@ -3,10 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { root } from "../../../../test/run.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { folder } from "../cli.ts";
-import { entry, storeAt } from "../stored.ts";
+import { storeAt } from "../stored.ts";
 import { startBackend } from "./backend.ts";
 import { openPage } from "./page.ts";
 
@@ -16,7 +17,7 @@ const order = "The order";
 describe("docs/upgrading.md: the order", () => {
   it("backs up, migrates and shows the embedded inbox", async () => {
     const cwd = folder();
-    await storeAt(cwd, [entry("msg_1", "esim.enabled")]);
+    await storeAt(cwd, [entry("msg_1")]);
     expect(await page.follow(order, 1, { cwd })).toMatchObject([{ code: 0 }]);
     expect(existsSync(join(cwd, "before-upgrade.db"))).toBe(true);
     expect(await page.follow(order, 2, { cwd })).toMatchObject([{ code: 0 }]);

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { cli, type Ended, start, startInTerminal } from "../cli.ts";
 import { type OperatedInbox, operatedInboxes } from "../operated-inbox.ts";
-import { configOf, entry } from "../stored.ts";
+import { configOf } from "../stored.ts";
 
 const hourMs = 3_600_000;
 const iccid = "8932042000010012344";
@@ -14,9 +15,9 @@ beforeEach(async () => {
   const { inbox } = operated;
   const now = Date.now();
   await inbox.put([
-    entry("evt_old", "esim.faulted", new Date(now - 25 * hourMs)),
-    entry("evt_dead", "esim.enabled", new Date(now - hourMs)),
-    entry("evt_done", "esim.enabled", new Date(now - hourMs)),
+    entry("evt_old", { type: "esim.faulted", receivedAt: new Date(now - 25 * hourMs) }),
+    entry("evt_dead", { receivedAt: new Date(now - hourMs) }),
+    entry("evt_done", { receivedAt: new Date(now - hourMs) }),
   ]);
   const taken = await inbox.take({ limit: 10, leaseMs: 60_000 });
   await inbox.settle(
@@ -26,7 +27,7 @@ beforeEach(async () => {
         : { ...lease, state: "dead" as const, error: `Error: no SIM ${iccid}` },
     ),
   );
-  await inbox.put([entry("evt_ready", "esim.lifecycle.suspended", new Date(now))]);
+  await inbox.put([entry("evt_ready", { type: "esim.lifecycle.suspended", receivedAt: new Date(now) })]);
 });
 
 afterEach(() => operated.remove());
@@ -41,7 +42,7 @@ describe("inbox retry", () => {
   describe("of a named event that is not dead", () => {
     beforeEach(async () => {
       const { inbox: store } = operated;
-      await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id, "esim.enabled")));
+      await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id)));
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs })) {
         const { id } = lease;
         if (id === "evt_late")
@@ -114,7 +115,7 @@ describe("inbox retry", () => {
 
 describe("the inbox commands", () => {
   it("end quietly when their output is closed early", async () => {
-    const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`, "esim.enabled"));
+    const entries = Array.from({ length: 3000 }, (_, n) => entry(`evt_many_${n}`));
     await operated.inbox.put(entries);
     const { child, ended } = start(
       ["inbox", "list", "--all", "--json", "--config", configOf("postgres")],

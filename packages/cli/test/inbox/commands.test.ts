@@ -4,9 +4,10 @@ import { DatabaseSync } from "node:sqlite";
 import type { Inbox } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { cli, type Ended, folder } from "../cli.ts";
-import { configOf, entry, operatedInMemory } from "../stored.ts";
+import { configOf, operatedInMemory } from "../stored.ts";
 
 expectWarnings("short_retention");
 
@@ -21,9 +22,9 @@ beforeEach(async () => {
   inMemory = operatedInMemory();
   const now = Date.now();
   await inMemory.put([
-    entry("evt_old", "esim.faulted", new Date(now - 25 * hourMs)),
-    entry("evt_dead", "esim.enabled", new Date(now - hourMs)),
-    entry("evt_done", "esim.enabled", new Date(now - hourMs)),
+    entry("evt_old", { type: "esim.faulted", receivedAt: new Date(now - 25 * hourMs) }),
+    entry("evt_dead", { receivedAt: new Date(now - hourMs) }),
+    entry("evt_done", { receivedAt: new Date(now - hourMs) }),
   ]);
   const taken = await inMemory.take({ limit: 10, leaseMs: 60_000 });
   await inMemory.settle(
@@ -33,7 +34,7 @@ beforeEach(async () => {
         : { ...lease, state: "dead" as const, error: `Error: no SIM ${iccid}` },
     ),
   );
-  await inMemory.put([entry("evt_ready", "esim.lifecycle.suspended", new Date(now))]);
+  await inMemory.put([entry("evt_ready", { type: "esim.lifecycle.suspended", receivedAt: new Date(now) })]);
 });
 
 const inbox = (...args: string[]): Promise<Ended> =>
@@ -136,7 +137,7 @@ describe("inbox list", () => {
   });
 
   it("finds stored types outside the catalog by their family, and warns about types that match nothing", async () => {
-    const stored = { ...entry("evt_new", "esim.enabled"), type: "roaming.started" };
+    const stored = { ...entry("evt_new"), type: "roaming.started" };
     await inMemory.put([stored]);
     const found = await inbox("list", "--types", "roaming.*", "--json");
     expect(ids(found)).toEqual(["evt_new"]);
@@ -175,7 +176,9 @@ describe("inbox list", () => {
 describe("inbox errors", () => {
   it("groups dead events by their error, with any ids and numbers in it", async () => {
     await inMemory.put(
-      ["evt_1", "evt_2", "evt_3"].map((id) => entry(id, "esim.faulted", new Date(Date.now() - hourMs))),
+      ["evt_1", "evt_2", "evt_3"].map((id) =>
+        entry(id, { type: "esim.faulted", receivedAt: new Date(Date.now() - hourMs) }),
+      ),
     );
     const taken = await inMemory.take({ limit: 3, leaseMs: 60_000, only: ["esim.faulted"] });
     await inMemory.settle(
@@ -247,13 +250,13 @@ describe("inbox show", () => {
   });
 
   it("finds an event of another source, and needs --source when there are several", async () => {
-    await inMemory.put([{ ...entry("evt_dead", "esim.enabled"), source: "backup" }]);
+    await inMemory.put([{ ...entry("evt_dead"), source: "backup" }]);
     expect((await inbox("show", "evt_dead", "--source", "backup", "--json")).stdout).toContain(
       '"source":"backup"',
     );
-    await inMemory.put([{ ...entry("evt_far", "esim.enabled"), source: "backup" }]);
+    await inMemory.put([{ ...entry("evt_far"), source: "backup" }]);
     expect((await inbox("show", "evt_far")).stdout).toMatch(/^source +backup$/m);
-    await inMemory.put([{ ...entry("evt_far", "esim.enabled"), source: "third" }]);
+    await inMemory.put([{ ...entry("evt_far"), source: "third" }]);
     const { code, stderr } = await inbox("show", "evt_far");
     expect(code).toBe(2);
     expect(stderr).toContain("from the sources third, backup. Choose one with --source.");
@@ -301,7 +304,7 @@ describe("inbox retry", () => {
   });
 
   it("makes unhandled events ready again with --status unhandled", async () => {
-    await inMemory.put([entry("evt_new", "esim.enabled")]);
+    await inMemory.put([entry("evt_new")]);
     const taken = await inMemory.take({ limit: 10, leaseMs: 60_000 });
     await inMemory.settle(taken.map((lease) => ({ ...lease, state: "unhandled" as const })));
     const { stdout } = await inbox("retry", "--status", "unhandled", "--id", "evt_new", "--yes");
@@ -313,7 +316,7 @@ describe("inbox retry", () => {
   describe("of events that are due later", () => {
     beforeEach(async () => {
       const store = inMemory;
-      await store.put([entry("evt_late", "esim.enabled")]);
+      await store.put([entry("evt_late")]);
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs }))
         await store.settle([
           lease.id === "evt_late"
@@ -348,7 +351,7 @@ describe("inbox retry", () => {
   describe("of a named event that is not dead", () => {
     beforeEach(async () => {
       const store = inMemory;
-      await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id, "esim.enabled")));
+      await store.put(["evt_late", "evt_new", "evt_busy"].map((id) => entry(id)));
       for (const lease of await store.take({ limit: 10, leaseMs: hourMs })) {
         const { id } = lease;
         if (id === "evt_late")
@@ -407,7 +410,7 @@ describe("inbox give-up", () => {
   const giveUp = (...args: string[]) => inbox("give-up", "--reason", "the eSIM is gone", ...args);
 
   it("ends events that wait as dead with a reason, and leaves and counts those that a worker handles", async () => {
-    await inMemory.put([entry("evt_new", "esim.enabled")]);
+    await inMemory.put([entry("evt_new")]);
     const [lease] = await inMemory.take({ limit: 1, leaseMs: hourMs });
     const left = lease?.id === "evt_new" ? "evt_ready" : "evt_new";
     expect((await giveUp("--dry-run")).stdout).toBe("Would give up 1 ready event.\n");
@@ -517,7 +520,7 @@ describe("inbox commands with --from", () => {
     const { cwd } = at;
     const path = join(cwd, "hooks.db");
     const own = sqliteInbox({ path });
-    const stored = await own.put([entry("evt_own", "esim.enabled")]);
+    const stored = await own.put([entry("evt_own")]);
     await own.close();
     expect(stored).toEqual(["stored"]);
     const elsewhere = { cwd, env: { ESIM_WEBHOOKS_DATA_DIR: "elsewhere" } };

@@ -7,9 +7,9 @@ import { type PostgresInbox, postgresInbox } from "@esim-webhooks/store-postgres
 import { type SqliteInbox, sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, type Ended, start } from "../cli.ts";
-import { entry } from "../stored.ts";
 
 let cwd: string;
 /** A database of the test's own. */
@@ -51,11 +51,8 @@ async function onServer(statement: string): Promise<void> {
 const copy = (...args: string[]): Promise<Ended> =>
   cli(["inbox", "copy", ...args], { cwd, env: { DATABASE_URL: database.url } });
 
-function event(id: string, esimReference: string, timestamp = "2026-11-20T10:00:00Z"): InboxEntry {
-  const given = entry(id, "esim.enabled");
-  const data = { ...(given.event?.data as object), esimReference };
-  const body = Buffer.from(JSON.stringify({ type: given.type, timestamp, data }));
-  return { ...given, body, event: { id, type: "esim.enabled", timestamp, data } };
+function event(id: string, esim: string, timestamp = "2026-11-20T10:00:00Z"): InboxEntry {
+  return entry(id, { esim, timestamp });
 }
 
 describe("inbox copy", () => {

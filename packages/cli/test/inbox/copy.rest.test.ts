@@ -13,9 +13,9 @@ import {
 import { type SqliteInbox, sqliteInbox, sqliteState, sqliteStore } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, type Ended, folder } from "../cli.ts";
-import { entry } from "../stored.ts";
 
 let cwd: string;
 /** A database of the test's own. */
@@ -55,11 +55,8 @@ const copy = (...args: string[]): Promise<Ended> =>
 
 const key = (id: string) => ({ source: "default", id });
 
-function event(id: string, esimReference: string, timestamp = "2026-11-20T10:00:00Z"): InboxEntry {
-  const given = entry(id, "esim.enabled");
-  const data = { ...(given.event?.data as object), esimReference };
-  const body = Buffer.from(JSON.stringify({ type: given.type, timestamp, data }));
-  return { ...given, body, event: { id, type: "esim.enabled", timestamp, data } };
+function event(id: string, esim: string, timestamp = "2026-11-20T10:00:00Z"): InboxEntry {
+  return entry(id, { esim, timestamp });
 }
 
 const withAnotherBody = (given: InboxEntry): InboxEntry => ({

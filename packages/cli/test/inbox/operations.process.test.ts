@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { InboxEntry } from "@esim-webhooks/core";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { cli, type Ended, folder, start, startInTerminal } from "../cli.ts";
-import { entry, storeAt } from "../stored.ts";
+import { storeAt } from "../stored.ts";
 
 let cwd: string;
 beforeEach(() => {
@@ -20,20 +20,8 @@ function opened() {
   return own;
 }
 
-/** An entry of this eSIM. */
-function of(
-  id: string,
-  esimReference: string,
-  type: Parameters<typeof entry>[1] = "esim.enabled",
-): InboxEntry {
-  const stored = entry(id, type);
-  const event = { ...stored.event, data: { ...(stored.event?.data as object), esimReference } };
-  const { id: _, ...envelope } = event;
-  return { ...stored, event, body: Buffer.from(JSON.stringify(envelope)) } as InboxEntry;
-}
-
 describe("inbox pause and resume", () => {
-  beforeEach(() => storeAt(cwd, [entry("a", "esim.faulted"), entry("b", "esim.enabled")]));
+  beforeEach(() => storeAt(cwd, [entry("a", { type: "esim.faulted" }), entry("b")]));
 
   it("are in the log of a worker, which takes nothing that is paused", async () => {
     writeFileSync(
@@ -53,7 +41,11 @@ describe("inbox pause and resume", () => {
 describe("inbox erase", () => {
   const reference = "730155284096617302";
   beforeEach(async () => {
-    await storeAt(cwd, [of("a1", reference), of("a2", reference), of("b1", "esim-b")]);
+    await storeAt(cwd, [
+      entry("a1", { esim: reference }),
+      entry("a2", { esim: reference }),
+      entry("b1", { esim: "esim-b" }),
+    ]);
     const own = opened();
     const [first] = await own.take({ limit: 1, leaseMs: 60_000 });
     if (first) await own.settle([{ ...first, state: "done" }]);

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { InboxEntry } from "@esim-webhooks/core";
 import { beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { cli, type Ended, folder, jsonLines } from "../cli.ts";
 import { deliveryRecord } from "../import/dump.ts";
-import { entry, openedAt, storeAt } from "../stored.ts";
+import { openedAt, storeAt } from "../stored.ts";
 
 let cwd: string;
 beforeEach(() => {
@@ -14,21 +14,13 @@ beforeEach(() => {
 const inbox = (...args: string[]): Promise<Ended> => cli(["inbox", ...args], { cwd });
 const opened = () => openedAt(cwd);
 
-/** An entry of this eSIM. */
-function of(
-  id: string,
-  esimReference: string,
-  type: Parameters<typeof entry>[1] = "esim.enabled",
-): InboxEntry {
-  const stored = entry(id, type);
-  const event = { ...stored.event, data: { ...(stored.event?.data as object), esimReference } };
-  const { id: _, ...envelope } = event;
-  return { ...stored, event, body: Buffer.from(JSON.stringify(envelope)) } as InboxEntry;
-}
-
 describe("--esim", () => {
   beforeEach(async () => {
-    await storeAt(cwd, [of("a1", "esim-a"), of("a2", "esim-a"), of("b1", "esim-b")]);
+    await storeAt(cwd, [
+      entry("a1", { esim: "esim-a" }),
+      entry("a2", { esim: "esim-a" }),
+      entry("b1", { esim: "esim-b" }),
+    ]);
     const own = opened();
     const taken = await own.take({ limit: 3, leaseMs: 60_000 });
     await own.settle(taken.map((one) => ({ ...one, state: "dead" as const, error: "no" })));
@@ -52,7 +44,11 @@ describe("--esim", () => {
 describe("inbox erase", () => {
   const reference = "730155284096617302";
   beforeEach(async () => {
-    await storeAt(cwd, [of("a1", reference), of("a2", reference), of("b1", "esim-b")]);
+    await storeAt(cwd, [
+      entry("a1", { esim: reference }),
+      entry("a2", { esim: reference }),
+      entry("b1", { esim: "esim-b" }),
+    ]);
     const own = opened();
     const [first] = await own.take({ limit: 1, leaseMs: 60_000 });
     if (first) await own.settle([{ ...first, state: "done" }]);
@@ -114,8 +110,8 @@ it("import --force does not bring the body of an erased event back", async () =>
 });
 
 it("inbox erase warns once if another process keeps the log of the file from being emptied", async () => {
-  await storeAt(cwd, [of("a1", "esim-a")]);
-  await opened().put([entry("a2", "esim.faulted")]); // so that the log is there
+  await storeAt(cwd, [entry("a1", { esim: "esim-a" })]);
+  await opened().put([entry("a2", { type: "esim.faulted" })]); // so that the log is there
   const reader = new DatabaseSync(join(cwd, ".esim-webhooks/events.db"));
   reader.exec("begin");
   reader.prepare("select id from esim_webhooks_event").all();

@@ -1,7 +1,8 @@
 import { hostname, userInfo } from "node:os";
 import { beforeEach, describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { cli, type Ended, folder, jsonLines } from "../cli.ts";
-import { entry, openedAt, storeAt } from "../stored.ts";
+import { openedAt, storeAt } from "../stored.ts";
 
 let cwd: string;
 beforeEach(() => {
@@ -11,7 +12,7 @@ const inbox = (...args: string[]): Promise<Ended> => cli(["inbox", ...args], { c
 const opened = () => openedAt(cwd);
 
 describe("inbox pause and resume", () => {
-  beforeEach(() => storeAt(cwd, [entry("a", "esim.faulted"), entry("b", "esim.enabled")]));
+  beforeEach(() => storeAt(cwd, [entry("a", { type: "esim.faulted" }), entry("b")]));
 
   it("stop the types for that long, and say what is paused, by whom, why, and how to resume", async () => {
     const paused = await inbox("pause", "--types", "esim.faulted", "--for", "2h", "--reason", "CRM is down");

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { listen } from "../../src/serve/serve.ts";
 
-const nothing = () => {};
 const keepAliveMs = 75_000;
-const logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const logger = loggerWith();
 
 it("serve passes on a target in absolute form by its path, as RFC 9112 obliges servers to", async () => {
   const receive = ({ url }: IncomingMessage, response: ServerResponse) => void response.end(url);

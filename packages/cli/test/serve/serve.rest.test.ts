@@ -7,9 +7,10 @@ import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, cliProcess, folder, jsonLines, type Running, secret, start, startInTerminal } from "../cli.ts";
-import { entry, storeAt } from "../stored.ts";
+import { storeAt } from "../stored.ts";
 
 async function urlOf(running: Running): Promise<string> {
   const [, url = ""] = await running.written(/Listening at \S*?(http:\S+\/[\w/]+)/);
@@ -238,7 +239,7 @@ describe("serve", () => {
 
   it("says at its start what waits in an inbox that its config leaves behind, and what processes it", async () => {
     const cwd = folder({ "esim-webhooks.config.ts": withMemory });
-    await storeAt(cwd, [entry("msg_1", "esim.faulted"), entry("msg_2", "esim.faulted")]);
+    await storeAt(cwd, [entry("msg_1", { type: "esim.faulted" }), entry("msg_2", { type: "esim.faulted" })]);
     const serving = start(["serve"], { cwd });
     await serving.written(
       /^2 events wait in the embedded inbox in \.esim-webhooks\. serve does not process them with this config: run esim-webhooks work\.$/m,
@@ -263,7 +264,7 @@ describe("serve", () => {
     expect((await cli(["doctor"], { cwd, env })).stdout).not.toContain("waiting");
     const inbox = postgresInbox({ url: url.href });
     await inbox.migrate();
-    await inbox.put([entry("msg_1", "esim.faulted")]);
+    await inbox.put([entry("msg_1", { type: "esim.faulted" })]);
     await inbox.close();
     const serving = start(["serve"], { cwd, env });
     await serving.written(
@@ -286,7 +287,7 @@ describe("serve", () => {
 
   it("says at its start that a worker or a crashed one still has events", async () => {
     const cwd = folder();
-    await storeAt(cwd, [entry("msg_1", "esim.faulted"), entry("msg_2", "esim.faulted")]);
+    await storeAt(cwd, [entry("msg_1", { type: "esim.faulted" }), entry("msg_2", { type: "esim.faulted" })]);
     const inbox = sqliteInbox({ path: join(cwd, ".esim-webhooks/events.db") });
     await inbox.take({ limit: 1, leaseMs: 600_000 });
     const serving = start(["serve", "--port", "0"], { cwd });

@@ -1,6 +1,7 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { countOwnTimers } from "../../../../test/support/own-timers.ts";
 import { logTroubles } from "../../src/telemetry/watched.ts";
 
@@ -16,7 +17,7 @@ it("logs what the inbox shows, with the remedy, a minute after the start, and no
 
   const logged = Promise.withResolvers<[unknown, string]>();
   const warn = vi.fn((fields: unknown, text: string) => logged.resolve([fields, text]));
-  const logger = { debug: vi.fn(), info: vi.fn(), warn, error: vi.fn() };
+  const logger = loggerWith({ warn });
   const timers = countOwnTimers();
   const stop = logTroubles({ inbox, worker: undefined, catalog: undefined }, logger);
   vi.advanceTimersByTime(59_000);

@@ -4,11 +4,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
 import { startPostgres } from "../../../../test/servers/index.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { cli, cliProcess, folder, jsonLines, type Running, secret, start } from "../cli.ts";
 
 const receiving = async (running: Running) => (await running.written(/Listening at (\S+)/))[1] ?? "";
@@ -21,8 +21,7 @@ async function probed(url: string): Promise<readonly [number, ...string[]]> {
   return [response.status, ...checks.flatMap(({ name, code }) => (code ? [`${name}: ${code}`] : []))];
 }
 
-const deliver = (url: string) =>
-  fetch(url, signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret }));
+const deliver = (url: string) => fetch(url, signedDelivery(secret));
 
 async function stopped(running: Running) {
   running.child.kill("SIGTERM");

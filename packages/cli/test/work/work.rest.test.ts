@@ -6,21 +6,11 @@ import { type InboxEntry, sign } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { postgresInbox } from "@esim-webhooks/store-postgres";
 import { describe, expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 import { postgresUrl } from "../../../../test/servers/shared.ts";
 import { cli, folder, jsonLines, secret, start } from "../cli.ts";
 
-function entry(id: string, data: unknown = sampleData("esim.faulted")): InboxEntry {
-  const event = { id, type: "esim.faulted", timestamp: new Date().toISOString(), data };
-  const { id: _, ...envelope } = event;
-  return {
-    source: "default",
-    id,
-    type: event.type,
-    event,
-    body: Buffer.from(JSON.stringify(envelope)),
-    receivedAt: new Date(),
-  };
-}
+const faulted = { type: "esim.faulted" } as const;
 
 async function withInbox(entries: readonly InboxEntry[]) {
   const schema = `cli_${randomUUID().replaceAll("-", "").slice(0, 12)}`;
@@ -36,10 +26,10 @@ async function withInbox(entries: readonly InboxEntry[]) {
 describe("work", () => {
   it("processes stored events and prints the outcome of each, until SIGTERM", async () => {
     const open = await withInbox([
-      entry("msg_done"),
-      entry("msg_fails"),
-      entry("msg_later"),
-      entry("msg_invalid", { esimReference: 1 }),
+      entry("msg_done", faulted),
+      entry("msg_fails", faulted),
+      entry("msg_later", faulted),
+      entry("msg_invalid", { ...faulted, data: { esimReference: 1 } }),
     ]);
     const config = `${open}
       export default { target, worker: { maxAttempts: 1, maxWaitMs: 0 }, handlers: { "esim.faulted": ({ id }, context) => {
@@ -74,7 +64,7 @@ describe("work", () => {
   });
 
   it("ends when a handler leaves a rejected promise behind, and logs the event whose handler it was", async () => {
-    const open = await withInbox([entry("msg_left")]);
+    const open = await withInbox([entry("msg_left", faulted)]);
     const config = `${open}
       const check = async ({ discard }) => discard("not ours");
       export default { target, handlers: { "esim.faulted": async (_event, context) => {
@@ -90,7 +80,7 @@ describe("work", () => {
   });
 
   it("finishes running events and ends when its output is closed", async () => {
-    const open = await withInbox([entry("msg_quick"), entry("msg_slow")]);
+    const open = await withInbox([entry("msg_quick", faulted), entry("msg_slow", faulted)]);
     const config = `${open}
       import { existsSync, writeFileSync } from "node:fs";
       import { setTimeout as pause } from "node:timers/promises";
@@ -115,7 +105,7 @@ describe("work", () => {
   });
 
   it("prints an event that is done in the handler's transaction, and one to be retried", async () => {
-    const open = await withInbox([entry("msg_tx"), entry("msg_later")]);
+    const open = await withInbox([entry("msg_tx", faulted), entry("msg_later", faulted)]);
     const config = `${open}
       import { sql } from "kysely";
       export default { target, handlers: { "esim.faulted": ({ id }, context) =>

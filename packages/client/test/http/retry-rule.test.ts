@@ -1,6 +1,6 @@
 import type { ApiError, Method } from "@esim-webhooks/client";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import type { Operation } from "../../src/http/operation.ts";
 import { judge, noHistory } from "../../src/http/retry-rule.ts";
 import type { Step } from "../script-service.ts";

@@ -7,6 +7,7 @@ import {
 } from "@esim-webhooks/client";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { type FakeClock, fakeClock } from "../fake-clock.ts";
 import { scriptedClient } from "../scripted-client.ts";
 
@@ -273,7 +274,7 @@ describe("a budget that processes share", () => {
   ])("loses no answer when its answered() %s, and says so once", async (_, answered) => {
     const clock = fakeClock();
     const lines: unknown[] = [];
-    const logger = { debug() {}, info() {}, error() {}, warn: (fields: unknown) => void lines.push(fields) };
+    const logger = loggerWith({ warn: (fields) => void lines.push(fields) });
     const limiter = createLimiter({ clock, logger, budget: { take: () => ({ answered }) } });
     const { api, service } = scriptedClient([], { clock, limiter });
     const calls = [1, 2].map(() => clock.run(api.request("POST", "/", {})));

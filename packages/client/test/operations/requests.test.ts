@@ -1,5 +1,6 @@
 import type { ApiClient, ApiError } from "@esim-webhooks/client";
 import { describe, expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { scriptedClient } from "../scripted-client.ts";
 
 /** What a call is refused with before anything is sent. */
@@ -115,13 +116,7 @@ describe("a request is checked before it is sent", () => {
 describe("an idempotency key of the caller", () => {
   it("is warned about when it comes back on another path, and not when an operation is repeated", async () => {
     const warnings: unknown[] = [];
-    const log = () => {};
-    const logger = {
-      debug: log,
-      info: log,
-      warn: log,
-      error: (fields: unknown) => void warnings.push(fields),
-    };
+    const logger = loggerWith({ error: (fields) => void warnings.push(fields) });
     const { api, clock } = scriptedClient([], { logger });
     const idempotencyKey = "order-1";
     await clock.run(api.esims.order({}, { idempotencyKey }));

@@ -1,6 +1,7 @@
 import { consoleLogger, createReceiver } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 const lines: string[] = [];
 
@@ -33,10 +34,7 @@ it("prints one line for each event: what became of it, its type and id, and what
     { secret, logger: consoleLogger() },
   );
   for (const type of ["esim.enabled", "esim.faulted"] as const) {
-    const { method, headers, body } = signedRequest(
-      { id: `msg_${type}`, type, data: sampleData(type) },
-      { secret },
-    );
+    const { method, headers, body } = signedDelivery(secret, { id: `msg_${type}`, type });
     await receiver.receive({ method, headers, body: Buffer.from(body) });
   }
   expect(untimed()).toEqual([

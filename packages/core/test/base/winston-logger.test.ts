@@ -1,8 +1,9 @@
 import { Writable } from "node:stream";
 import { createReceiver, type Logger, winstonLogger } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it } from "vitest";
 import winston from "winston";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { loggerOption, parseOptions } from "../../src/base/options.ts";
 import { warnOfSetup } from "../../src/base/safe-logger.ts";
 
@@ -84,10 +85,7 @@ describe("a logger of winston", () => {
     const secret = newSecret();
     const given = untyped(passed(logger));
     const receiver = createReceiver({ "*": () => {} }, { secret, logger: given });
-    const { method, headers, body } = signedRequest(
-      { type: "esim.enabled", data: sampleData("esim.enabled") },
-      { secret },
-    );
+    const { method, headers, body } = signedDelivery(secret, { type: "esim.enabled" });
     await receiver.receive({ method, headers, body: Buffer.from(body) });
     warnOfSetup(given, "reply_not_written", "A mistake.");
     const { logger: parsed } = parseOptions("a store", { logger: loggerOption }, { logger: given });

@@ -4,7 +4,6 @@ import {
   defineCatalog,
   type EsimEvents,
   esimCatalog,
-  type InboxEntry,
   type StateStore,
 } from "@esim-webhooks/core";
 import {
@@ -18,7 +17,8 @@ import { observe } from "@esim-webhooks/core/observe";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { entry } from "../../../../test/inbox-entry.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { memoryState } from "../../../endpoint/test/reconcile/memory-state.ts";
 
@@ -249,27 +249,10 @@ describe("a delivery", () => {
 it("a worker looks at events at their first attempt, and at no import", async () => {
   const state = memoryState();
   const inbox = memoryInbox();
-  const entry = (id: string, more: object, replay?: InboxEntry["replay"]): InboxEntry => {
-    const envelope = {
-      type: "esim.enabled",
-      timestamp: "2026-01-01T00:00:00Z",
-      data: { ...sampleData("esim.enabled"), ...more },
-    };
-    const body = Buffer.from(JSON.stringify(envelope));
-    const event = { id, ...envelope };
-    return {
-      source: "default",
-      id,
-      type: "esim.enabled",
-      event,
-      body,
-      receivedAt: new Date(),
-      ...(replay && { replay }),
-    };
-  };
+  const imported = entry("imported", { data: { other: 1 } });
   await inbox.put([
-    entry("live", { channel: 1 }),
-    entry("imported", { other: 1 }, { run: "import-1" } as never),
+    entry("live", { data: { channel: 1 } }),
+    { ...imported, replay: { run: "import-1" } as never },
   ]);
   const stop = new AbortController();
   let attempts = 0;

@@ -13,6 +13,7 @@ import {
 } from "@esim-webhooks/core";
 import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 
 const event: WebhookEvent = {
   id: "msg_1",
@@ -28,10 +29,6 @@ type AnyHandler = Handler<WebhookEvent>;
 
 function outcomeOf(handler: AnyHandler, options: { readonly logger?: Logger } = {}) {
   return createProcessor({ "*": handler }, options).process(event);
-}
-
-function keptLog() {
-  return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 }
 
 /** What a handler does that catches the error of a call. */

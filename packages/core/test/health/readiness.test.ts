@@ -7,16 +7,14 @@ import {
   webhookHandler,
 } from "@esim-webhooks/core";
 import { readinessHandler } from "@esim-webhooks/core/health";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { keptLog } from "../../../../test/support/kept-log.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
-const delivery = () => signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
-
-function keptLog() {
-  return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-}
+const delivery = () => signedDelivery(secret);
 
 /** A store that answers as `ready` does. */
 const storeWith = (ready: () => Promise<void>): DedupeStore => ({ ...memoryStore(), ready });

@@ -1,7 +1,9 @@
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 
-function entry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {
+/** An entry whose body is no event. */
+function bareEntry(id: string, body = Buffer.from(`{"of":"${id}"}`)) {
   return { source: "default", id, type: "test", event: null, body, receivedAt: new Date() };
 }
 
@@ -9,7 +11,7 @@ describe("memoryInbox", () => {
   it("uses the clock that it is given", async () => {
     let now = 0;
     const inbox = memoryInbox({ clock: { now: () => now }, retentionMs: 10 * 86_400_000 });
-    await inbox.put([entry("a")]);
+    await inbox.put([bareEntry("a")]);
     await inbox.take({ limit: 1, leaseMs: 1000 });
     now = 999;
     expect(await inbox.take({ limit: 1, leaseMs: 1000 })).toEqual([]);
@@ -33,7 +35,7 @@ describe("memoryInbox", () => {
     const event = { type: "test", timestamp: "2026-01-01T00:00:00Z" };
     await inbox.put(
       ["a", "b"].map((id) => ({
-        ...entry(id, Buffer.from(JSON.stringify({ ...event, data: { of: id } }))),
+        ...bareEntry(id, Buffer.from(JSON.stringify({ ...event, data: { of: id } }))),
         event: { ...event, id, data: { of: id } },
       })),
     );
@@ -46,19 +48,21 @@ describe("memoryInbox", () => {
 
   it("stores no entry of a call when it refuses one of them", async () => {
     const inbox = memoryInbox();
-    await expect(inbox.put([entry("a"), entry("b\0")])).rejects.toMatchObject({ code: "invalid_input" });
+    await expect(inbox.put([bareEntry("a"), bareEntry("b\0")])).rejects.toMatchObject({
+      code: "invalid_input",
+    });
     expect(await inbox.count()).toBe(0);
   });
 
   it("stores an event without a subject when the option subject throws, and logs it", async () => {
     const error = vi.fn();
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const subject = () => {
       throw new Error("no account");
     };
     const inbox = memoryInbox({ subject, logger });
-    expect(await inbox.put([entry("a"), entry("b")])).toEqual(["stored", "stored"]);
-    expect(await inbox.get(entry("a"))).toMatchObject({ subject: null });
+    expect(await inbox.put([bareEntry("a"), bareEntry("b")])).toEqual(["stored", "stored"]);
+    expect(await inbox.get(bareEntry("a"))).toMatchObject({ subject: null });
     expect(error).toHaveBeenCalledExactlyOnceWith(
       expect.objectContaining({ err: new Error("no account") }),
       expect.stringMatching(/^The subject option threw/),
@@ -67,23 +71,23 @@ describe("memoryInbox", () => {
 
   it("stores an event without a lane when the option lane throws, and logs it", async () => {
     const error = vi.fn();
-    const logger = { debug() {}, info() {}, warn() {}, error };
+    const logger = loggerWith({ error });
     const lane = () => {
       throw new Error("no reference");
     };
     const inbox = memoryInbox({ lane, logger });
     const event = { id: "a", type: "test", timestamp: "2026-01-01T00:00:00Z", data: {} };
-    await inbox.put([{ ...entry("a"), event }]);
-    expect(await inbox.get(entry("a"))).toMatchObject({ lane: null });
+    await inbox.put([{ ...bareEntry("a"), event }]);
+    expect(await inbox.get(bareEntry("a"))).toMatchObject({ lane: null });
     expect(error).toHaveBeenCalledOnce();
   });
 
   it("keeps the bodies of done events with keepBodies", async () => {
     const inbox = memoryInbox({ keepBodies: true });
-    await inbox.put([entry("a")]);
+    await inbox.put([bareEntry("a")]);
     const taken = await inbox.take({ limit: 1, leaseMs: 1000 });
     await inbox.settle(taken.map((one) => ({ ...one, state: "done" })));
-    expect((await inbox.get(entry("a")))?.body).toEqual(new Uint8Array(entry("a").body));
+    expect((await inbox.get(bareEntry("a")))?.body).toEqual(new Uint8Array(bareEntry("a").body));
   });
 
   it("refuses an option that it does not have", () => {

@@ -12,6 +12,7 @@ import {
 import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 
 const timestamp = "2026-11-20T12:00:00Z";
 const faulted = { id: "msg_1", type: "esim.faulted", timestamp, data: sampleData("esim.faulted") };
@@ -411,7 +412,7 @@ describe("dedupe around the handler", () => {
       {
         store: memoryStore({ clock: stopped }),
         leaseMs: 90,
-        logger: { debug: () => {}, info: () => {}, warn, error: () => {} },
+        logger: loggerWith({ warn }),
       },
     );
     const processing = processor.process(faulted);
@@ -595,7 +596,7 @@ describe("dedupe around the handler", () => {
           vi.advanceTimersByTime(2 * leaseMs); // as if it blocked the event loop
         },
       },
-      { store, leaseMs, logger: { debug: () => {}, info: () => {}, warn, error: () => {} } },
+      { store, leaseMs, logger: loggerWith({ warn }) },
     );
     const late = { ...faulted, id: "msg_late" };
     const [, second] = await Promise.all([processor.process(faulted), processor.process(late)]);
@@ -864,11 +865,10 @@ describe("dedupe around the handler", () => {
         },
         complete: (...args) => (isFailing ? complete(...args) : memory.complete(...args)),
       };
-      const ignore = () => {};
       const log = (fields: Record<string, unknown>, message: string) => {
         if (message !== "webhook event") errors.push(fields);
       };
-      const logger = { debug: ignore, info: ignore, warn: ignore, error: log };
+      const logger = loggerWith({ error: log });
       const handler = () => {
         runs += 1;
         vi.advanceTimersByTime(blockedMs);

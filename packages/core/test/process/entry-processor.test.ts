@@ -1,20 +1,20 @@
 import { memoryStore } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { createEntryProcessor } from "../../src/process/entry-processor.ts";
 
 const receivedAt = new Date("2026-01-01T00:00:00Z");
 
-function entry(data: object, type = "esim.faulted") {
+/** An entry with the body of this data alone, which may not fit the type. */
+function withoutEvent(data: object, type = "esim.faulted") {
   const body = Buffer.from(JSON.stringify({ type, timestamp: receivedAt.toISOString(), data }));
   return { source: "eu", id: "msg_1", type, body, receivedAt, event: null };
 }
 
 function processing() {
   const lines: Record<string, unknown>[] = [];
-  const nothing = () => {};
-  const error = (fields: Record<string, unknown>) => void lines.push(fields);
-  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   const seen: unknown[] = [];
   const process = createEntryProcessor(
     { "*": ({ id }, { source, attempt }) => void seen.push([id, source, attempt]) },
@@ -25,14 +25,18 @@ function processing() {
 
 it("passes the handler the event of the body, with its source and its attempt", async () => {
   const { process, lines, seen } = processing();
-  const { outcome, report } = await process(entry(sampleData("esim.faulted")) as never, { attempt: 3 });
+  const { outcome, report } = await process(withoutEvent(sampleData("esim.faulted")) as never, {
+    attempt: 3,
+  });
   report();
   expect([outcome.code, seen, lines]).toEqual(["processed", [["msg_1", "eu", 3]], []]);
 });
 
 it("reports an event that no handler could get, without its values", async () => {
   const { process, lines, seen } = processing();
-  const { outcome, report } = await process(entry({ esimReference: 12_345_678 }) as never, { attempt: 1 });
+  const { outcome, report } = await process(withoutEvent({ esimReference: 12_345_678 }) as never, {
+    attempt: 1,
+  });
   expect([outcome.code, seen, lines]).toEqual(["invalid", [], []]);
   report({ message: "message-1" });
   expect(lines).toMatchObject([{ message: "message-1", source: "eu", id: "msg_1", outcome: "invalid" }]);
@@ -41,8 +45,8 @@ it("reports an event that no handler could get, without its values", async () =>
 
 it("reports another body with an id that is done", async () => {
   const { process, lines } = processing();
-  await process(entry(sampleData("esim.faulted")) as never, { attempt: 1 });
-  const other = entry({ ...sampleData("esim.faulted"), note: "other" });
+  await process(withoutEvent(sampleData("esim.faulted")) as never, { attempt: 1 });
+  const other = withoutEvent({ ...sampleData("esim.faulted"), note: "other" });
   (await process(other as never, { attempt: 1 })).report();
   expect(lines).toMatchObject([{ outcome: "conflict" }]);
 });

@@ -1,7 +1,7 @@
 import { createProcessor, type DedupeStore, memoryStore } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 
 const timestamp = "2026-11-20T12:00:00Z";
 const eventOf = (id: string) => ({ id, type: "esim.faulted", timestamp, data: sampleData("esim.faulted") });

@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { type createReceiver, type Logger, nodeHandler, sign, webhookHandler } from "@esim-webhooks/core";
+import { type createReceiver, nodeHandler, sign, webhookHandler } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { listen } from "../../../../test/listen.ts";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { byteBuffer } from "../../src/base/byte-buffer.ts";
 
@@ -32,13 +33,7 @@ async function behind<T>(
   use: (url: string, errors: string[]) => Promise<T>,
 ): Promise<T> {
   const errors: string[] = [];
-  const nothing = () => {};
-  const logger: Logger = {
-    debug: nothing,
-    info: nothing,
-    warn: nothing,
-    error: (_, message) => errors.push(message),
-  };
+  const logger = loggerWith({ error: (_, message) => errors.push(message) });
   const slow = { "*": () => new Promise<void>((resolve) => setTimeout(resolve, 20)) };
   const handler = nodeHandler(slow, { secret, logger });
   const server = await listen(

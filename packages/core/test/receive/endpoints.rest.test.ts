@@ -6,10 +6,11 @@ import {
   WebhookError,
 } from "@esim-webhooks/core";
 import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 const startedAt = Date.parse("2026-11-20T12:00:00Z");
 
@@ -34,9 +35,10 @@ function receiving(endpoints: EndpointLookup, options: ReceiverOptions = {}) {
     },
   );
   const receive = async (path: string, secret: string, id?: string) => {
-    const { method, headers, body } = signedRequest(
-      { ...(id !== undefined && { id }), type: "esim.assigned", data: sampleData("esim.assigned") },
-      { secret, at: new Date(time.now) },
+    const { method, headers, body } = signedDelivery(
+      secret,
+      { ...(id !== undefined && { id }), type: "esim.assigned" },
+      { at: new Date(time.now) },
     );
     const { outcome } = await receiver.receive({ method, headers, body, path });
     return outcome.code;
@@ -494,10 +496,7 @@ describe("a receiver of many endpoints", () => {
 
   it("answers 500 when an adapter passes no path, and logs what to pass", async () => {
     const { receiver, lines } = receiving(() => null);
-    const { method, headers, body } = signedRequest(
-      { type: "esim.assigned", data: sampleData("esim.assigned") },
-      { secret: newSecret() },
-    );
+    const { method, headers, body } = signedDelivery(newSecret(), { type: "esim.assigned" });
     expect((await receiver.receive({ method, headers, body })).status).toBe(500);
     expect(String(lines[0]?.["err"])).toContain("the delivery has no path. Pass the path below the route");
   });
@@ -507,10 +506,10 @@ describe("a receiver of many endpoints", () => {
     const inbox = memoryInbox();
     const receiver = createReceiver(inbox, { endpoints });
     for (const source of ["a", "b"]) {
-      const { method, headers, body } = signedRequest(
-        { id: "msg_1", type: "esim.assigned", data: sampleData("esim.assigned") },
-        { secret: secretOf(source) },
-      );
+      const { method, headers, body } = signedDelivery(secretOf(source), {
+        id: "msg_1",
+        type: "esim.assigned",
+      });
       expect((await receiver.receive({ method, headers, body, path: `/${source}` })).status).toBe(202);
       expect(await inbox.get({ source, id: "msg_1" })).toMatchObject({ source });
     }

@@ -1,14 +1,15 @@
 import {
   createReceiver,
   type DedupeStore,
-  type Logger,
   memoryStore,
   type ReceiverOptions,
   WebhookError,
   webhookHandler,
 } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 
 expectWarnings("missing_secret");
@@ -17,22 +18,13 @@ const secret = newSecret();
 const toBeSet = /Set ESIM_WEBHOOK_SECRET/;
 
 function request(): Request {
-  const { headers, body } = signedRequest(
-    { type: "esim.faulted", data: sampleData("esim.faulted") },
-    { secret },
-  );
+  const { headers, body } = signedDelivery(secret);
   return new Request("http://127.0.0.1/webhooks", { method: "POST", headers, body });
 }
 
 function recorded() {
   const errors: { fields: Record<string, unknown>; message: string }[] = [];
-  const nothing = () => {};
-  const logger: Logger = {
-    debug: nothing,
-    info: nothing,
-    warn: nothing,
-    error: (fields, message) => void errors.push({ fields, message }),
-  };
+  const logger = loggerWith({ error: (fields, message) => void errors.push({ fields, message }) });
   return { logger, errors };
 }
 

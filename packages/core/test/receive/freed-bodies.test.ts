@@ -9,8 +9,9 @@ import {
   type Target,
   writeReply,
 } from "@esim-webhooks/core";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { receiverWith } from "../../src/receive/receiver.ts";
 import { createVerifier } from "../../src/receive/verifier.ts";
@@ -27,8 +28,7 @@ afterEach(async () => {
 
 /** A signed delivery with a body of `bytes` and some hundred more. */
 function signed(bytes: number, signedWith = secret) {
-  const data = { ...sampleData("esim.faulted"), detail: "x".repeat(bytes) };
-  return signedRequest({ type: "esim.faulted", data }, { secret: signedWith });
+  return signedDelivery(signedWith, { data: { detail: "x".repeat(bytes) } });
 }
 
 /** Posts a delivery to a server of its own, and resolves to the answer's status. Pauses after `pauseAt` bytes, until they are pushed. */

@@ -5,7 +5,7 @@ import { nodeHandler } from "@esim-webhooks/core";
 import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { deliver, openSession, sendUnended } from "../../../../test/support/http2-client.ts";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 
 const secret = newSecret();
 const event = { type: "esim.faulted", data: sampleData("esim.faulted") };

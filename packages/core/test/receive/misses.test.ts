@@ -1,7 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Logger, type MissWatch, watchMisses } from "@esim-webhooks/core";
+import { type MissWatch, watchMisses } from "@esim-webhooks/core";
 import { expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 
 const signed = { "webhook-id": "msg_1", "webhook-timestamp": "1", "webhook-signature": "v1,AA==" };
 
@@ -14,8 +15,7 @@ function passOn(watch: MissWatch, headers: object, statusCode: number) {
 
 it("warns once of signed deliveries that are under way together and are all answered 404", () => {
   const error = vi.fn();
-  const logger: Logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error };
-  const watch = watchMisses(logger);
+  const watch = watchMisses(loggerWith({ error }));
   const responses = [404, 404, 404].map((status) => passOn(watch, signed, status));
   expect(error).not.toHaveBeenCalled();
   for (const response of responses) response.emit("finish");
@@ -28,7 +28,7 @@ it.each([
   ["is answered otherwise", signed, 200],
 ])("does not warn of a request that %s", (_, headers, status) => {
   const error = vi.fn();
-  const watch = watchMisses({ debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error });
+  const watch = watchMisses(loggerWith({ error }));
   passOn(watch, JSON.parse(JSON.stringify(headers)), status).emit("finish");
   expect(error).not.toHaveBeenCalled();
 });

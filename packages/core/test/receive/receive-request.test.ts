@@ -2,8 +2,10 @@ import { once } from "node:events";
 import { createServer, IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, Socket } from "node:net";
 import { createReceiver, nodeDelivery, nodeHandler, receiveRequest, writeReply } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import type { BodyStream } from "../../src/receive/delivery.ts";
 
 const secret = newSecret();
@@ -33,8 +35,7 @@ async function connected() {
 }
 
 function delivery(id: string, detail = ""): { head: string; body: string } {
-  const data = { ...sampleData("esim.faulted"), detail };
-  const { headers, body } = signedRequest({ id, type: "esim.faulted", data }, { secret });
+  const { headers, body } = signedDelivery(secret, { id, data: { detail } });
   const lines = Object.entries({ host: "test", ...headers, "content-length": String(body.length) });
   const fields = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   return { head: `POST /webhooks HTTP/1.1\r\n${fields}\r\n`, body };
@@ -54,9 +55,7 @@ async function statuses(socket: Socket, count: number): Promise<string[]> {
 describe("nodeHandler", () => {
   it("closes the connection, with a log line and no unhandled rejection, when the answer cannot be written", async () => {
     const lines: unknown[] = [];
-    const nothing = () => {};
-    const error = (fields: Record<string, unknown>) => void lines.push(fields);
-    const logger = { debug: nothing, info: nothing, warn: nothing, error };
+    const logger = loggerWith({ error: (fields) => void lines.push(fields) });
     const handler = nodeHandler({ "*": () => {} }, { secret, logger });
     const broken = new Error("headers are frozen");
     const server = createServer((request, response) => {

@@ -17,7 +17,8 @@ import {
 import { observe, type ReceiveMessage } from "@esim-webhooks/core/observe";
 import { type Fault, memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { oddThrows } from "../../../conformance/src/base/odd-throws.ts";
 import { readReceiverOptions } from "../../src/receive/receiver-options.ts";
 import { createKeyring } from "../../src/verify/keyring.ts";
@@ -35,10 +36,7 @@ function logged(): { logger: Logger; lines: Line[] } {
 }
 
 function delivery(fault?: Fault, id = "msg_1"): Delivery {
-  const { method, headers, body } = signedRequest(
-    { id, type: "esim.faulted", data: sampleData("esim.faulted") },
-    { secret, ...(fault && { fault }) },
-  );
+  const { method, headers, body } = signedDelivery(secret, { id }, fault && { fault });
   return { method, headers, body: Buffer.from(body) };
 }
 
@@ -221,7 +219,7 @@ describe("toleranceSeconds", () => {
   const durable = { ...memoryStore(), capabilities };
   const outcomeAt = async (skewSeconds: number, options: ReceiverOptions) => {
     const at = new Date(now + skewSeconds * 1000);
-    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret, at });
+    const request = signedDelivery(secret, {}, { at });
     const { reply } = await receive({ "*": () => {} }, request, { clock: { now: () => now }, ...options });
     return JSON.parse(reply.body).outcome ?? JSON.parse(reply.body).code;
   };
@@ -447,7 +445,7 @@ describe("close", () => {
 describe("createReceiver", () => {
   it("takes another body that has the same CRC-32 for the same one, which only an owner of the secret can make", async () => {
     const receiver = createReceiver({ "*": () => {} }, { secret });
-    const { body } = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const { body } = signedDelivery(secret);
     const codes = ["plumless", "buckeroo"].map(async (note) => {
       const noted = body.replace("{", `{"note":"${note}",`);
       const headers = { ...sign({ id: "msg_same", body: noted }, secret) };
@@ -560,7 +558,7 @@ describe("createReceiver", () => {
     const broken = () => {
       throw new Error("the log disk is full");
     };
-    const logger: Logger = { debug: broken, info: broken, warn: broken, error: broken, child: broken };
+    const logger: Logger = { ...loggerTo(broken), child: broken };
     const handlers = { "*": (_: unknown, context: HandlerContext) => context.logger.info({}, "hello") };
     const receiver = createReceiver(handlers, { secret, logger });
     const given = delivery();
@@ -802,11 +800,7 @@ describe("createReceiver", () => {
 
   describe("with a key source", () => {
     const newer = newSecret();
-    const signedWith = (secret: string, fault?: Fault) =>
-      signedRequest(
-        { type: "esim.faulted", data: sampleData("esim.faulted") },
-        { secret, ...(fault && { fault }) },
-      );
+    const signedWith = (secret: string, fault?: Fault) => signedDelivery(secret, {}, fault && { fault });
 
     /** The codes of deliveries, one after the other, and how often the source was asked. Its last answer stays. */
     async function received(loads: readonly (() => LoadedKeys)[], deliveries: readonly Delivery[]) {

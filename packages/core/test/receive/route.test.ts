@@ -2,8 +2,10 @@ import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createReceiver } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 import { checkPlainPath, createRoute, type MountedPath } from "../../src/receive/route.ts";
 
 const secret = newSecret();
@@ -21,9 +23,7 @@ async function deliver(
     },
   };
   const lines: Record<string, unknown>[] = [];
-  const nothing = () => {};
-  const error = (fields: Record<string, unknown>) => void lines.push(fields);
-  const logger = { debug: nothing, info: nothing, warn: nothing, error };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   const receiver = createReceiver({ "*": () => {} }, endpoints ? lookup : { secret });
   const route = createRoute(receiver, "/webhooks", logger);
   const finished = new EventEmitter();
@@ -36,7 +36,7 @@ async function deliver(
     server.closeAllConnections();
     server.close();
   });
-  const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+  const request = signedDelivery(secret);
   const { port } = server.address() as AddressInfo;
   const answered = once(finished, "finish");
   const { status } = await fetch(`http://127.0.0.1:${port}${url}`, request);

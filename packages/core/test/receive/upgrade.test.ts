@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { nodeHandler } from "@esim-webhooks/core";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 it("a delivery that offers h2c is accepted beside a WebSocket server, as docs/frameworks.md shows", async () => {
   const secret = newSecret();
@@ -14,10 +15,7 @@ it("a delivery that offers h2c is accepted beside a WebSocket server, as docs/fr
   server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\n\r\n"));
   onTestFinished(() => void server.close());
   await once(server.listen(0, "127.0.0.1"), "listening");
-  const { headers, body } = signedRequest(
-    { type: "esim.faulted", data: sampleData("esim.faulted") },
-    { secret },
-  );
+  const { headers, body } = signedDelivery(secret);
   const offered = { Connection: "Upgrade, HTTP2-Settings", Upgrade: "h2c", "HTTP2-Settings": "AAM" };
   const lines = Object.entries({
     Host: "a",

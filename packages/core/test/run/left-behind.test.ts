@@ -3,7 +3,7 @@ import { createProcessor, type HandlerContext } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
 import { sampleData } from "@esim-webhooks/core/testing";
 import { describe, expect, it, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 
 const timestamp = "2026-11-20T12:00:00Z";
 const error = new Error("forgotten");

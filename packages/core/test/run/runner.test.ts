@@ -3,10 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createWorker, nodeHandler, type Receiver } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
-import { memoryInbox, newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { memoryInbox, newSecret } from "@esim-webhooks/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { entry } from "../../../../test/inbox-entry.ts";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
 const nothing = () => {};
@@ -286,7 +287,7 @@ describe("createRunner", () => {
     });
     await inbox.put([entry("taken")]);
     const { port } = server.address() as AddressInfo;
-    const request = signedRequest({ type: "esim.faulted", data: sampleData("esim.faulted") }, { secret });
+    const request = signedDelivery(secret);
     const headers = { ...request.headers, connection: "close" };
     const answer = fetch(`http://127.0.0.1:${port}`, { ...request, headers });
     await Promise.all([entered.promise, inline.promise]);

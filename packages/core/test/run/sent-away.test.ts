@@ -4,9 +4,10 @@ import { createServer as createHttp2Server, type Http2Server } from "node:http2"
 import type { AddressInfo } from "node:net";
 import { nodeHandler } from "@esim-webhooks/core";
 import { createRunner } from "@esim-webhooks/core/run";
-import { newSecret, sampleData, signedRequest } from "@esim-webhooks/core/testing";
+import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { deliver, openSession } from "../../../../test/support/http2-client.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 const secret = newSecret();
 
@@ -33,7 +34,7 @@ async function startRunner(open: (handler: ReturnType<typeof nodeHandler>) => Se
 }
 
 async function post(port: number, agent: Agent, type: "esim.faulted" | "esim.assigned") {
-  const { headers, body } = signedRequest({ type, data: sampleData(type) }, { secret });
+  const { headers, body } = signedDelivery(secret, { type });
   const sent = request({ method: "POST", port, host: "127.0.0.1", agent, headers }).end(body);
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
   answer.resume();

@@ -1,6 +1,8 @@
-import { createWorker, type InboxEntry } from "@esim-webhooks/core";
-import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
-import { describe, expect, it, vi } from "vitest";
+import { createWorker } from "@esim-webhooks/core";
+import { memoryInbox } from "@esim-webhooks/core/testing";
+import { describe, expect, it } from "vitest";
+import { entry, key } from "../../../../test/inbox-entry.ts";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { errorText, fittedError, readErrorText } from "../../src/store/error-text.ts";
 import { encodeAttempt } from "../../src/store/history.ts";
 
@@ -79,19 +81,10 @@ describe("the text of an error", () => {
 
 it("keeps the causes of what a handler threw in the last error, the history, masked there, and the log", async () => {
   const type = "esim.enabled";
-  const event = { id: "msg_1", type, timestamp: "2026-01-01T00:00:00Z", data: sampleData(type) } as const;
-  const entry: InboxEntry = {
-    source: "default",
-    id: event.id,
-    type,
-    event,
-    body: Buffer.from(JSON.stringify({ ...event, id: undefined })),
-    receivedAt: new Date(),
-  };
   const inbox = memoryInbox();
-  await inbox.put([entry]);
+  await inbox.put([entry("msg_1", { type })]);
   const thrown = new Error("CRM failed", { cause: new Error("no SIM 8932042000001234567") });
-  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const logger = keptLog();
   const stop = new AbortController();
   const options = { maxAttempts: 1, pollMs: 10, logger };
   const running = createWorker(inbox, { [type]: () => Promise.reject(thrown) }, options).run({
@@ -101,7 +94,7 @@ it("keeps the causes of what a handler threw in the last error, the history, mas
   stop.abort();
   await running;
   const text = "Error: CRM failed: caused by: Error: no SIM 8932042000001234567";
-  const kept = await inbox.get(entry);
+  const kept = await inbox.get(key("msg_1"));
   expect(kept?.error).toBe(text); // what shows it masks it, as it masks the message
   expect(kept?.history.map(({ error }) => error)).toEqual([
     "Error: CRM failed: caused by: Error: no SIM •••",

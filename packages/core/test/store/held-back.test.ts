@@ -1,37 +1,33 @@
-import type { InboxEntry, InboxRow } from "@esim-webhooks/core";
+import type { EsimEvents, InboxEntry, InboxRow } from "@esim-webhooks/core";
 import { eventHeldBack, heldBackOf } from "@esim-webhooks/core/internal";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { expect, it } from "vitest";
+import { entry } from "../../../../test/inbox-entry.ts";
 
 const startMs = Date.parse("2026-11-20T10:00:00Z");
 
-function entry(id: string, second: number, esimReference?: string, type = "esim.enabled"): InboxEntry {
+/** The data of `free` has no eSIM, and so no lane. */
+function entryAt(id: string, second: number, esimReference?: string, type?: keyof EsimEvents): InboxEntry {
   const receivedAt = new Date(startMs + second * 1000);
-  const event = { id, type, timestamp: receivedAt.toISOString(), data: { esimReference } };
   return {
-    source: "default",
-    id,
-    type,
-    event,
-    body: Buffer.from(JSON.stringify(event)),
-    receivedAt,
+    ...entry(id, { ...(type && { type }), receivedAt, data: { esimReference } }),
     key: "key:1a2b3c4d",
   };
 }
 
 it("a ready event is blocked by the head of its lane, paused by its type, and else not held back", async () => {
   const inbox = memoryInbox({ lane: ({ data }) => data.esimReference });
-  await inbox.put([entry("failing", 0, "a")]);
+  await inbox.put([entryAt("failing", 0, "a")]);
   const [lease] = await inbox.take({ limit: 1, leaseMs: 60_000 });
   if (lease !== undefined)
     await inbox.settle([{ ...lease, state: "retry", afterMs: 3_600_000, error: "no" }]);
   await inbox.put([
-    entry("behind_1", 1, "a"),
-    entry("behind_2", 2, "a"),
-    entry("head", 3, "b"),
-    entry("behind_head", 4, "b"),
-    entry("free", 5),
-    entry("of_paused_type", 6, "b", "esim.faulted"),
+    entryAt("behind_1", 1, "a"),
+    entryAt("behind_2", 2, "a"),
+    entryAt("head", 3, "b"),
+    entryAt("behind_head", 4, "b"),
+    entryAt("free", 5),
+    entryAt("of_paused_type", 6, "b", "esim.faulted"),
   ]);
   await inbox.pause({ types: ["esim.faulted"], reason: "CRM is down", catalog: { types: ["esim.faulted"] } });
   const { rows } = await inbox.list();

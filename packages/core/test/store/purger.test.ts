@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { createPurger, type PurgeClock, safePurge } from "../../src/store/purger.ts";
 
 /** A store in which so many rows are over. Deleting a slice takes it 20 ms or as long as is given, on a clock of the test's own. */

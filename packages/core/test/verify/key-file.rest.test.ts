@@ -16,10 +16,10 @@ import promises, {
 import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Logger } from "@esim-webhooks/core";
 import { fileKeySource } from "@esim-webhooks/core/key-file";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { loggerTo, loggerWith } from "../../../../test/support/loggers.ts";
 import { receiving } from "./receiving.ts";
 
 const [oldSecret, freshSecret, strangeSecret] = [newSecret(), newSecret(), newSecret()];
@@ -147,13 +147,7 @@ describe("fileKeySource", () => {
   it.skipIf(process.platform === "win32")("warns of a file that others can read", async () => {
     await rewrite(oldSecret);
     const errors: string[] = [];
-    const nothing = () => {};
-    const logger: Logger = {
-      debug: nothing,
-      info: nothing,
-      warn: nothing,
-      error: (_, message) => errors.push(message),
-    };
+    const logger = loggerWith({ error: (_, message) => errors.push(message) });
     await fileKeySource(path, { logger }).load();
     expect(errors).toEqual([]);
     await chmod(path, 0o644);
@@ -167,8 +161,7 @@ describe("fileKeySource", () => {
       message: expect.stringContaining(`The key file ${path} does not exist. Correct the path; or write`),
     });
     const lines: string[] = [];
-    const warn: Logger["error"] = (_, message) => lines.push(message);
-    const logger = { debug: warn, info: warn, warn, error: warn };
+    const logger = loggerTo((_, message) => lines.push(message));
     await chmod(folder, 0o755);
     await expect(fileKeySource(folder, { logger }).load()).rejects.toMatchObject({
       code: "missing_secret",

@@ -1,6 +1,6 @@
 import { createReceiver, type ReceiverOptions, type Secret } from "@esim-webhooks/core";
-import { sampleData, signedRequest } from "@esim-webhooks/core/testing";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
+import { signedDelivery } from "../../../../test/support/signed-delivery.ts";
 
 /** A receiver with the secret, its log lines, and a function that delivers an event and resolves to the outcome's code. */
 export function receiving(secret: Secret, options: ReceiverOptions = {}) {
@@ -9,10 +9,7 @@ export function receiving(secret: Secret, options: ReceiverOptions = {}) {
   const logger = loggerTo(log);
   const receiver = createReceiver({ "*": () => {} }, { secret, logger, ...options });
   const receive = async (signedWith: string, at = new Date()) => {
-    const { method, headers, body } = signedRequest(
-      { type: "esim.assigned", data: sampleData("esim.assigned") },
-      { secret: signedWith, at },
-    );
+    const { method, headers, body } = signedDelivery(signedWith, { type: "esim.assigned" }, { at });
     const reply = await receiver.receive({ method, headers, body: Buffer.from(body) });
     const { outcome, code } = JSON.parse(reply.body);
     return outcome ?? code;

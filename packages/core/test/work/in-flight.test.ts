@@ -1,6 +1,7 @@
 import type { Settlement, TakenEvent } from "@esim-webhooks/core";
 import { observe, type SettleMessage, type SettlementsMessage } from "@esim-webhooks/core/observe";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { countOwnTimers } from "../../../../test/support/own-timers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { silentLogger } from "../../src/base/logger.ts";
@@ -106,7 +107,7 @@ it("gives a suspect back, and does not handle it, if the worker stops while it w
 
 it("retries an event during which the inbox failed, counts the attempt, and reports it when that is settled", async () => {
   const settled: Settlement[] = [];
-  const logger = { ...silentLogger, error: vi.fn() };
+  const logger = keptLog();
   const down = new Error("connection lost");
   const { inFlight } = inFlightWith({
     inbox: {
@@ -183,7 +184,7 @@ describe("a result that the inbox does not store", () => {
   it("is settled again after at most 0.2 s, 0.4 s and so on, but not more than 5 s, and then is published once", async () => {
     const { calls, settle } = failing(7);
     const { ends, batches } = published();
-    const logger = { ...silentLogger, error: vi.fn() };
+    const logger = keptLog();
     const { inFlight } = inFlightWith({
       inbox: { extend: async (all) => all.map(() => true), settle },
       logger,

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { WorkerReport } from "@esim-webhooks/core";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { expect, it, vi } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { createIdentity, keepPresent } from "../../src/work/presence.ts";
 import { pass, stopTime } from "./stopped-time.ts";
 
@@ -10,7 +11,7 @@ const report = () => ({ concurrency: 1, running: 0, sinceLastTakeMs: null });
 /** Runs `work` while a worker reports to the inbox, which may have another `paused`. */
 async function present(inbox: ReturnType<typeof memoryInbox>, work: (log: Log) => Promise<void>) {
   const stop = new AbortController();
-  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const logger = keptLog();
   const running = keepPresent(inbox, createIdentity(), stop.signal, report, logger, 5);
   await work(logger);
   stop.abort();
@@ -72,7 +73,7 @@ it("reports every ten seconds who the worker is and for how long it has run, unt
   const reports: WorkerReport[] = [];
   const inbox = { ...memory, report: async (one: WorkerReport) => void reports.push(one) };
   const stop = new AbortController();
-  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const logger = keptLog();
   const identity = createIdentity();
   const running = keepPresent(inbox, identity, stop.signal, report, logger);
   await pass(25_000);
@@ -92,6 +93,6 @@ it("ends immediately for an inbox that neither keeps reports nor has the role of
   const { capabilities } = memoryInbox();
   const inbox = { capabilities: { ...capabilities, roles: ["queue" as const] } };
   const never = new AbortController().signal;
-  const logger = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+  const logger = keptLog();
   await keepPresent(inbox, createIdentity(), never, report, logger);
 });

@@ -19,24 +19,22 @@ import {
 import { observe, type SettleMessage } from "@esim-webhooks/core/observe";
 import { memoryInbox, sampleData } from "@esim-webhooks/core/testing";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { keptLog } from "../../../../test/support/kept-log.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { readWorkerOptions } from "../../src/work/worker-options.ts";
 import { block, pass, passUntil, stopTime } from "./stopped-time.ts";
 
 expectWarnings("event_dead", "handler_failed");
 
-function entry(id: string, type = "esim.enabled"): InboxEntry {
+/** An entry whose type may be in no catalog: its data is that of `esim.enabled`. */
+function anyEntry(id: string, type = "esim.enabled"): InboxEntry {
   const event = { id, type, timestamp: "2026-01-01T00:00:00Z", data: sampleData("esim.enabled") };
   const body = Buffer.from(JSON.stringify({ ...event, id: undefined }));
   return { source: "default", id, type, event, body, receivedAt: new Date() };
 }
 
-const many = (count: number) => Array.from({ length: count }, (_, n) => entry(`msg_${n}`));
+const many = (count: number) => Array.from({ length: count }, (_, n) => anyEntry(`msg_${n}`));
 const key = (id: string) => ({ source: "default", id });
-
-function keptLog() {
-  return { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-}
 
 describe("createWorker", () => {
   const handlers = { "*": () => {} };
@@ -162,7 +160,7 @@ describe("createWorker", () => {
         return memory.take(options);
       },
     };
-    await inbox.put([entry("a")]);
+    await inbox.put([anyEntry("a")]);
     const typeLimits = { "esim.enabled": 1 };
     await createWorker(inbox, { "*": () => {} }, { typeLimits }).run({ signal: stop.signal });
     expect(takes.map(({ suspects }) => suspects)).toEqual([true]);
@@ -196,13 +194,17 @@ describe("createWorker", () => {
 
   it("settles events without a handler as unhandled, and warns once per type", async () => {
     const inbox = memoryInbox();
-    const unhandled = [entry("a", "esim.faulted"), entry("b", "esim.faulted"), entry("c", "esim.unheard_of")];
+    const unhandled = [
+      anyEntry("a", "esim.faulted"),
+      anyEntry("b", "esim.faulted"),
+      anyEntry("c", "esim.unheard_of"),
+    ];
     const faulted = { ...sampleData("esim.faulted") };
     const bodies = unhandled.map((one) => ({
       ...one,
       body: Buffer.from(JSON.stringify({ type: one.type, timestamp: one.event?.timestamp, data: faulted })),
     }));
-    await inbox.put([...bodies, entry("d")]);
+    await inbox.put([...bodies, anyEntry("d")]);
     const logger = keptLog();
     const stop = new AbortController();
     const worker = createWorker(
@@ -228,7 +230,12 @@ describe("createWorker", () => {
     "logs at its start how many unhandled events have a handler of %s now, and leaves them for an operator",
     async (_, events, handlers) => {
       const inbox = memoryInbox();
-      await inbox.put([entry("a"), entry("b"), entry("c", "esim.unheard_of"), entry("d", "port-in.failed")]);
+      await inbox.put([
+        anyEntry("a"),
+        anyEntry("b"),
+        anyEntry("c", "esim.unheard_of"),
+        anyEntry("d", "port-in.failed"),
+      ]);
       const taken = await inbox.take({ limit: 4, leaseMs: 1000 });
       await inbox.settle(taken.map((one) => ({ ...one, state: "unhandled" })));
       const logger = keptLog();
@@ -277,7 +284,7 @@ describe("createWorker", () => {
 
   it("tries an event again whose schema throws, and says so when it is dead", async () => {
     const inbox = memoryInbox();
-    await inbox.put([entry("a")]);
+    await inbox.put([anyEntry("a")]);
     const broken = new Error("no such rule");
     const throwing = () => {
       throw broken;
@@ -311,7 +318,7 @@ describe("createWorker", () => {
     const body = (type: string) =>
       Buffer.from(JSON.stringify({ type, timestamp: "2026-01-01T00:00:00Z", data: wrong }));
     const entries = ["esim.enabled", "line.opened"].map((type) => ({
-      ...entry(type, type),
+      ...anyEntry(type, type),
       body: body(type),
     }));
     await inbox.put(entries);
@@ -351,7 +358,7 @@ describe("createWorker", () => {
     ["never answers", { count: () => new Promise(() => {}) }],
   ])("works and stops although the inbox's count %s at the start", async (_, changes) => {
     const inbox = { ...memoryInbox(), ...changes } as Inbox;
-    await inbox.put([entry("a")]);
+    await inbox.put([anyEntry("a")]);
     const stop = new AbortController();
     const rejected = vi.fn();
     process.on("unhandledRejection", rejected);
@@ -446,7 +453,7 @@ describe("createWorker", () => {
       settle,
       purge,
     };
-    await rest.put([entry("a")]);
+    await rest.put([anyEntry("a")]);
     const stop = new AbortController();
     await createWorker(queue, { "*": () => stop.abort() }).run({ signal: stop.signal });
     expect(await rest.get(key("a"))).toMatchObject({ state: "done" });
@@ -457,7 +464,7 @@ describe("createWorker", () => {
     const leaseMs = 60_000;
     const inbox = memoryInbox();
     const others = many(19);
-    await inbox.put([entry("blocks", "esim.disabled"), ...others]);
+    await inbox.put([anyEntry("blocks", "esim.disabled"), ...others]);
     const logger = keptLog();
     const stop = new AbortController();
     const started: string[] = [];
@@ -487,7 +494,7 @@ describe("createWorker", () => {
       stopTime();
       const leaseMs = 60_000;
       const inbox = memoryInbox();
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const stop = new AbortController();
       const started: string[] = [];
       const slow = {
@@ -510,7 +517,7 @@ describe("createWorker", () => {
     stopTime();
     const leaseMs = 60_000;
     const inbox = memoryInbox();
-    await inbox.put([entry("blocks", "esim.disabled"), entry("late")]);
+    await inbox.put([anyEntry("blocks", "esim.disabled"), anyEntry("late")]);
     const stop = new AbortController();
     const attempts: number[] = [];
     const handlers: Handlers<EsimEvents> = {
@@ -539,7 +546,7 @@ describe("createWorker", () => {
     stopTime();
     const leaseMs = 60;
     const inbox = memoryInbox();
-    await inbox.put([entry("a"), entry("b", "esim.disabled")]);
+    await inbox.put([anyEntry("a"), anyEntry("b", "esim.disabled")]);
     const logger = keptLog();
     const stop = new AbortController();
     logger.warn.mockImplementation(({ types }) => types && stop.abort());
@@ -641,8 +648,8 @@ describe("createWorker", () => {
     it("runs no more handlers of a type than its limit, and leaves the other places to other types", async () => {
       stopTime();
       const { inbox, takes } = watchedInbox();
-      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => entry(`limited_${n}`)));
-      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => entry(`other_${n}`, "esim.disabled")));
+      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => anyEntry(`limited_${n}`)));
+      await inbox.put([0, 1, 2, 3, 4, 5].map((n) => anyEntry(`other_${n}`, "esim.disabled")));
       const open: { readonly type: string; end(): void }[] = [];
       const handler = ({ type }: { type: string }) =>
         new Promise<void>((resolve) => open.push({ type, end: resolve }));
@@ -683,7 +690,7 @@ describe("createWorker", () => {
       stopTime();
       await pass(10_000);
       const { inbox } = watchedInbox();
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const worker = running(inbox, { "*": () => new Promise(() => {}) }, { concurrency: 1 });
       expect(worker.sinceLastTakeMs()).toBe(null);
       await pass(700);
@@ -711,7 +718,7 @@ describe("createWorker", () => {
       const { createWorker } = await withLongestPauses();
       stopTime();
       const memory = memoryInbox();
-      await memory.put([entry("a")]);
+      await memory.put([anyEntry("a")]);
       const logger = keptLog();
       const asked: number[] = [];
       const down = new Error("connection lost");
@@ -731,7 +738,7 @@ describe("createWorker", () => {
       const { createWorker } = await withLongestPauses();
       stopTime();
       const memory = memoryInbox();
-      await memory.put([entry("a")]);
+      await memory.put([anyEntry("a")]);
       const settled: number[] = [];
       const settle: Inbox["settle"] = async (settlements) => {
         settled.push(performance.now());
@@ -754,7 +761,7 @@ describe("createWorker", () => {
       const down = new Error("connection lost");
       const purge = vi.fn(() => Promise.reject(down));
       const { inbox } = watchedInbox({ purge });
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const logger = keptLog();
       running(inbox, { "*": () => {} }, { logger });
       await pass(1000);
@@ -766,10 +773,10 @@ describe("createWorker", () => {
       stopTime();
       const leaseMs = 5000;
       const { inbox } = watchedInbox();
-      await inbox.put([entry("suspect")]);
+      await inbox.put([anyEntry("suspect")]);
       await inbox.take({ limit: 1, leaseMs }); // by a worker whose process ends
       await pass(leaseMs);
-      await inbox.put([entry("other", "esim.disabled"), entry("same")]);
+      await inbox.put([anyEntry("other", "esim.disabled"), anyEntry("same")]);
       const started: string[] = [];
       const logger = keptLog();
       const handler = ({ id }: { id: string }) => {
@@ -799,7 +806,7 @@ describe("createWorker", () => {
         started.push(performance.now());
         return new Promise((resolve) => setTimeout(resolve, 2000));
       };
-      await memory.put(Array.from({ length: 500 }, (_, n) => entry(`other_${n}`, "esim.disabled")));
+      await memory.put(Array.from({ length: 500 }, (_, n) => anyEntry(`other_${n}`, "esim.disabled")));
       running(memory, { "*": handler }, { concurrency: 2, pollMs: 100 });
       await pass(10_000);
       const [first = 0, second = 0] = gaps(started);
@@ -810,7 +817,7 @@ describe("createWorker", () => {
       stopTime();
       await pass(5000);
       const { inbox } = watchedInbox();
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const ends: SettleMessage[] = [];
       const batches: unknown[] = [];
       onTestFinished(
@@ -856,7 +863,7 @@ describe("createWorker", () => {
     it("logs why a handler discarded an event, and nothing of the kind for others", async () => {
       stopTime();
       const { inbox } = watchedInbox();
-      await inbox.put([entry("a"), entry("b", "esim.disabled")]);
+      await inbox.put([anyEntry("a"), anyEntry("b", "esim.disabled")]);
       const logger = keptLog();
       const handlers: Handlers<EsimEvents> = {
         "esim.enabled": (_, context) => context.discard("no such order"),
@@ -875,7 +882,7 @@ describe("createWorker", () => {
     it("keeps with an event that its handler has asked for a retry", async () => {
       stopTime();
       const { inbox } = watchedInbox();
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       running(inbox, { "*": (_, context) => context.retryLater(60_000) });
       await pass(1);
       expect(await inbox.get(key("a"))).toMatchObject({ state: "ready", error: "retryLater" });
@@ -887,7 +894,7 @@ describe("createWorker", () => {
     ])("names the first 20 of %i fields that do not fit their schema", async (count, error) => {
       stopTime();
       const { inbox } = watchedInbox();
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const issues = Array.from({ length: count }, (_, n) => ({ path: [`field_${n}`], message: "wrong" }));
       const schema = {
         "~standard": { version: 1 as const, vendor: "own", validate: () => ({ issues }) },
@@ -911,7 +918,7 @@ describe("createWorker", () => {
           return transaction;
         },
       });
-      await inbox.put([entry("a")]);
+      await inbox.put([anyEntry("a")]);
       const ends: string[] = [];
       onTestFinished(observe({ settle: (end) => ends.push(end.outcome) }));
       running(inbox, { "*": handler });
@@ -932,7 +939,7 @@ describe("createWorker", () => {
     ) {
       const inbox = memoryInbox();
       const id = `msg_${randomUUID()}`; // an earlier test's handler may end now, and is observed too
-      await inbox.put([entry(id)]);
+      await inbox.put([anyEntry(id)]);
       const stop = new AbortController();
       const settles: SettleMessage[] = [];
       const unwatch = observe({
@@ -1066,7 +1073,7 @@ describe("createWorker", () => {
     it("takes nothing and is not healthy while as many abandoned handlers run as it has slots", async () => {
       const logger = keptLog();
       const inbox = memoryInbox();
-      await inbox.put([entry("hangs"), entry("next", "esim.disabled")]);
+      await inbox.put([anyEntry("hangs"), anyEntry("next", "esim.disabled")]);
       const hangs = Promise.withResolvers<void>();
       const stop = new AbortController();
       const handlers: Handlers<EsimEvents> = {
@@ -1104,7 +1111,7 @@ describe("createWorker", () => {
         logger.error.mock.calls.filter(([, message]) => message.startsWith("The worker takes no more events"))
           .length;
       for (const times of [1, 2]) {
-        await inbox.put([entry(`msg_${times}`)]);
+        await inbox.put([anyEntry(`msg_${times}`)]);
         await pass(200);
         expect(stuck()).toBe(times);
         const { resolve } = hangs;

@@ -1,6 +1,6 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import type { EndpointErrorCode } from "../../src/base/errors.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { replaceEndpoint } from "../../src/ensure/replace-endpoint.ts";
@@ -286,7 +286,7 @@ describe("replacing an endpoint", () => {
     };
     await expect(replaceEndpoint(service.api, { ...options, reconcile })).rejects.toThrow("killed");
     const warnings: unknown[] = [];
-    const logger = { ...silentLogger, warn: (...line: unknown[]) => void warnings.push(line) };
+    const logger = loggerWith({ warn: (...line: unknown[]) => void warnings.push(line) });
     expect(await replaceEndpoint(service.api, { ...options, logger })).toMatchObject({
       replaced: reference,
       reconciled: null,
@@ -306,7 +306,7 @@ describe("replacing an endpoint", () => {
       return settled;
     };
     const warn = vi.fn();
-    const logger = { ...silentLogger, warn };
+    const logger = loggerWith({ warn });
     expect(await replaceEndpoint(service.api, { ...options, reconcile, logger })).toMatchObject({
       replaced: reference,
       reconciled: settled,

@@ -1,5 +1,6 @@
-import { monotonicClock, silentLogger } from "@esim-webhooks/core/internal";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { createAlarms, wasReportedLost } from "../../src/reconcile/alarms.ts";
 import type { PassState } from "../../src/reconcile/pass-state.ts";
 import type { SettledDelivery } from "../../src/reconcile/pass-tally.ts";
@@ -26,7 +27,7 @@ const numbered = (count: number, name: string) =>
 /** The alarms of a pass so many ms after the first one. */
 function alarmsAfter(ms: number, before: PassState["reported"] = {}, dryRun = false) {
   const lines: [object, string][] = [];
-  const logger = { ...silentLogger, error: (of: object, line: string) => void lines.push([of, line]) };
+  const logger = loggerWith({ error: (of, line) => void lines.push([of, line]) });
   return { ...createAlarms({ fields, before, dryRun, nowMs: now + ms, logger }), lines };
 }
 

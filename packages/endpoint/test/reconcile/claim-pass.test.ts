@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { StateStore } from "@esim-webhooks/core";
 import { expect, it } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { type ClaimOptions, claimPass, readOnlyClaim } from "../../src/reconcile/claim-pass.ts";
 import { startState } from "../../src/reconcile/pass-state.ts";
 import { memoryState } from "./memory-state.ts";

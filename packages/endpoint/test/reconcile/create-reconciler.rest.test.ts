@@ -1,5 +1,4 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import {
   createReconciler,
@@ -9,6 +8,7 @@ import {
   reconcile,
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { type KnownInbox, knownInbox, memoryState } from "./memory-state.ts";
 
@@ -205,7 +205,7 @@ describe("a reconciler", () => {
     await expect.poll(() => observedRunner(state)).not.toBeNull();
     const before = await state.only();
     const stop = new AbortController();
-    const logger = { ...silentLogger, info: () => stop.abort() };
+    const logger = loggerWith({ info: () => stop.abort() });
     const waiting = await reconcile(api, endpoint, inbox, { ...options, signal: stop.signal, logger });
     expect(waiting).toMatchObject({ interrupted: true, ledger: { listed: 0, stored: 0 } });
     expect(await reconcile(api, endpoint, inbox, { ...options, signal: AbortSignal.abort() })).toMatchObject({
@@ -219,7 +219,7 @@ describe("a reconciler", () => {
 
   it("logs a pass that fails, and makes it again", async () => {
     const errors: unknown[] = [];
-    const logger = { ...silentLogger, error: (fields: { err?: unknown }) => void errors.push(fields.err) };
+    const logger = loggerWith({ error: (fields) => void errors.push(fields["err"]) });
     const inbox = knownInbox();
     let failures = 2;
     const put: typeof inbox.put = async (entries) => {

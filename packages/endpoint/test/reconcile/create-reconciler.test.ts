@@ -1,8 +1,8 @@
 import { type StateStore, WebhookError } from "@esim-webhooks/core";
-import { monotonicClock, silentLogger } from "@esim-webhooks/core/internal";
+import { monotonicClock } from "@esim-webhooks/core/internal";
 import { createReconciler, type EndpointErrorCode, reconcile } from "@esim-webhooks/endpoint";
 import { afterEach, expect, it, vi } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo, loggerWith } from "../../../../test/support/loggers.ts";
 import { startState, storedState } from "../../src/reconcile/pass-state.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
@@ -72,7 +72,7 @@ it.each([
   [8 * day, [{ goneInMs: 0 }]],
 ])("warns when nothing was settled for five days: after %i ms", async (ms, expected) => {
   const warnings: object[] = [];
-  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  const logger = loggerWith({ warn: (fields) => void warnings.push(fields) });
   const { api, endpoint } = servedListing(() => []);
   const state = memoryState();
   await reconcile(api, endpoint, knownInbox(), { state, since, clock: at(0) });
@@ -85,7 +85,7 @@ it("warns of that again after an hour", async () => {
   let ms = 0;
   vi.spyOn(monotonicClock, "now").mockImplementation(() => ms);
   const warnedAt: number[] = [];
-  const logger = { ...silentLogger, warn: () => void warnedAt.push(ms) };
+  const logger = loggerWith({ warn: () => void warnedAt.push(ms) });
   const { api, endpoint } = servedListing(() => [made({ occurredMs: startMs + day })]);
   const state = memoryState();
   await reconcile(servedListing(() => []).api, endpoint, knownInbox(), { state, since, clock: at(0) });
@@ -110,14 +110,13 @@ it("warns once of each pass of another process that takes longer than ten interv
   ];
   const warnings: object[] = [];
   const stop = new AbortController();
-  const logger = {
-    ...silentLogger,
-    warn: (fields: object) => void warnings.push(fields),
+  const logger = loggerWith({
+    warn: (fields) => void warnings.push(fields),
     debug() {
       passes.shift(); // the other pass is alive
       if (passes.length === 0) stop.abort();
     },
-  };
+  });
   const start = { endpoint: "endpoint-1", source: "default", newSource: false };
   const stored = startState(undefined, { ...start, firstPassFrom: since, goBackTo: undefined }, startMs);
   let version = 0;

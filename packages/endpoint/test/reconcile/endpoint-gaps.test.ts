@@ -1,7 +1,7 @@
 import { memoryStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { type EndpointGap, type ReconcileOptions, readWatermark, reconcile } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import {
   afterLook,
   type ClosedGap,
@@ -32,7 +32,7 @@ function quietEndpoint(more: Options & { readonly handlers?: object } = {}) {
   const state = memoryState();
   const inbox = knownInbox();
   const lines: unknown[] = [];
-  const logger = { ...silentLogger, error: (fields: object) => void lines.push(fields) };
+  const logger = loggerWith({ error: (fields) => void lines.push(fields) });
   const pass = async (hours: number, options: Options = {}) => {
     const clock = { now: () => startMs + hours * hourMs };
     const all = { state, since: new Date(startMs), clock, logger, ...always, ...options };

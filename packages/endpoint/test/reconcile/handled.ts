@@ -1,6 +1,5 @@
 import type { WebhookDelivery } from "@esim-webhooks/client";
 import { memoryStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import {
   type ReconcileMessage,
   type ReconcileOptions,
@@ -8,6 +7,7 @@ import {
   reconcile,
 } from "@esim-webhooks/endpoint";
 import { expect } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { memoryState } from "./memory-state.ts";
 import { onePass } from "./one-pass.ts";
@@ -24,7 +24,7 @@ export function handled(deliveries: readonly WebhookDelivery[], handler: (id: st
   const state = memoryState();
   let nowMs = startMs + 6 * hour;
   const errors: string[] = [];
-  const logger = { ...silentLogger, error: (_: unknown, message: string) => void errors.push(message) };
+  const logger = loggerWith({ error: (_, message) => void errors.push(message) });
   const options = { state, store, logger, clock: { now: () => nowMs } };
   const handlers = { "*": async ({ id }: { readonly id: string }) => void (await handler(id)) };
   let since: { readonly since?: Date } = { since: new Date(startMs) };

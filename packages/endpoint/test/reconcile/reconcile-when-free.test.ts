@@ -1,7 +1,7 @@
 import { WebhookError } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import type { EndpointErrorCode } from "@esim-webhooks/endpoint";
 import { expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { reconcileWhenFree } from "../../src/reconcile/reconcile-when-free.ts";
 
 /** A pass that another one keeps out until a time, and what was logged. */
@@ -16,7 +16,7 @@ function pass(freeAtMs: number, code: EndpointErrorCode | "store_unavailable" = 
       },
     },
     signal: new AbortController().signal,
-    logger: { ...silentLogger, info: (_: object, line: string) => void lines.push(line) },
+    logger: loggerWith({ info: (_, line) => void lines.push(line) }),
   };
   const run = () =>
     reconcileWhenFree(async () => {

@@ -1,9 +1,9 @@
 import type { ApiClient } from "@esim-webhooks/client";
 import { createProcessor, memoryStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { memoryInbox } from "@esim-webhooks/core/testing";
 import { createReconciler, reconcile } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { made, servedListing } from "../served-listing.ts";
 import { knownInbox, memoryState } from "./memory-state.ts";
 import { nothing } from "./nothing.ts";
@@ -257,7 +257,7 @@ describe("reconcile", () => {
     const memory = memoryInbox();
     const inbox = { ...memory, capabilities: { ...memory.capabilities, durable: true } };
     const lines: object[] = [];
-    const logger = { ...silentLogger, info: (fields: object) => void lines.push(fields) };
+    const logger = loggerWith({ info: (fields) => void lines.push(fields) });
     const options = { state: memoryState(), logger, since: new Date(0) };
     const first = await reconcile(api, endpoint, inbox, options);
     expect(first.refusedAt).toBeNull();
@@ -301,7 +301,7 @@ describe("reconcile", () => {
   it("recovers also if it is not known whether the endpoint is active, and reports no gaps then", async () => {
     const { api, endpoint } = servedListing(() => [made({ occurredMs: Date.now() })]);
     const lines: object[] = [];
-    const logger = { ...silentLogger, debug: (fields: object) => void lines.push(fields) };
+    const logger = loggerWith({ debug: (fields) => void lines.push(fields) });
     const err = new Error("down");
     const list = () => {
       throw err;

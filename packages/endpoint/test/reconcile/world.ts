@@ -4,8 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ApiClient, createClient } from "@esim-webhooks/client";
-import { type Inbox, type Logger, nodeHandler, type StateStore } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
+import { type Inbox, nodeHandler, type StateStore } from "@esim-webhooks/core";
 import { sampleData } from "@esim-webhooks/core/testing";
 import {
   type ReconcileOptions,
@@ -16,6 +15,7 @@ import {
 import { type Sandbox, startSandbox } from "@esim-webhooks/sandbox";
 import { sqliteInbox, sqliteState } from "@esim-webhooks/store-sqlite";
 import { onTestFinished } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 
 /**
  * What a receiver does: stores what it gets; answers 503, so that it comes again; answers 400, so that it does not; or says
@@ -77,11 +77,10 @@ export async function startWorld(others: Partial<Pick<World, "inbox" | "state">>
   let isFirst = true;
   const since = new Date(Date.now() - 60_000);
   const lines: World["lines"] = [];
-  const logger: Logger = {
-    ...silentLogger,
+  const logger = loggerWith({
     warn: (fields, message) => lines.push({ level: "warn", message, fields }),
     error: (fields, message) => lines.push({ level: "error", message, fields }),
-  };
+  });
   return {
     sandbox,
     api,

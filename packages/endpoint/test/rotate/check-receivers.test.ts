@@ -3,7 +3,7 @@ import { type KeyStore, WebhookError } from "@esim-webhooks/core";
 import { newSecret } from "@esim-webhooks/core/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { answerEndlessly, listen } from "../../../../test/listen.ts";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { checkReceivers, holdOffAndCheck } from "../../src/rotate/check-receivers.ts";
 import { type MemoryKeys, memoryKeys } from "../ensure/service.ts";
 import { skippingClock } from "./memory-service.ts";

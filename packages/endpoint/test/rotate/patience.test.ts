@@ -1,8 +1,8 @@
 import { type ApiClient, ApiError } from "@esim-webhooks/client";
 import { type KeyStore, WebhookError } from "@esim-webhooks/core";
-import { silentLogger } from "@esim-webhooks/core/internal";
 import { rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
+import { loggerWith } from "../../../../test/support/loggers.ts";
 import { ensureEndpoint } from "../../src/ensure/ensure-endpoint.ts";
 import { memoryKeys, secretsOf } from "../ensure/service.ts";
 import { type MemoryService, memoryService } from "./memory-service.ts";
@@ -11,7 +11,7 @@ import { type MemoryService, memoryService } from "./memory-service.ts";
 function linesOf(level: "info" | "warn", clock: { now(): number }) {
   const lines: { readonly atMs: number; readonly message: string }[] = [];
   const log = (_: object, message: string) => void lines.push({ atMs: clock.now(), message });
-  return { lines, logger: { ...silentLogger, [level]: log } };
+  return { lines, logger: loggerWith({ [level]: log }) };
 }
 
 /** The API, with another `rotateSecret`. */

@@ -20,7 +20,7 @@ import {
 } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
 import { listen } from "../../../../test/listen.ts";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import { expectWarnings } from "../../../../test/support/warnings.ts";
 import { killedAt } from "../ensure/killed-at.ts";
 import { memoryKeys } from "../ensure/service.ts";

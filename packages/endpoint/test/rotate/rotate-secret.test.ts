@@ -9,7 +9,7 @@ import {
 import { newSecret } from "@esim-webhooks/core/testing";
 import { type EndpointErrorCode, planRotation, rotateSecret } from "@esim-webhooks/endpoint";
 import { describe, expect, it } from "vitest";
-import { loggerTo } from "../../../../test/support/logger-to.ts";
+import { loggerTo } from "../../../../test/support/loggers.ts";
 import type { AtCall } from "../../src/rotate/rotation-record.ts";
 import { secretsOf } from "../ensure/service.ts";
 import { memoryState } from "../reconcile/memory-state.ts";

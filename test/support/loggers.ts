@@ -10,3 +10,8 @@ export function loggerTo(
     void write(fields, message, level);
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }
+
+/** Returns a logger with these methods, which is silent on the other levels. With it, set-up mistakes are no warnings of the process. */
+export function loggerWith(methods: Partial<Logger> = {}): Logger {
+  return { ...loggerTo(() => {}), ...methods };
+}
