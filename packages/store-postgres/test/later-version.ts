@@ -28,4 +28,5 @@ export async function upgrade(pool: pg.Pool, patienceMs?: number): Promise<void>
   });
 }
 
-if (process.argv[1] === import.meta.filename) await upgrade(new pg.Pool({ connectionString: process.argv[2] }));
+if (process.argv[1] === import.meta.filename)
+  await upgrade(new pg.Pool({ connectionString: process.argv[2] }));
