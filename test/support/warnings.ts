@@ -33,7 +33,7 @@ process.removeAllListeners("warning"); // Node.js prints each warning
 process.on(
   "warning",
   ({ name, code, message, detail, stack }: Error & { code?: string; detail?: string }) => {
-    if (name === "ExperimentalWarning") return; // SQLite, on the oldest Node.js
+    if (name === "ExperimentalWarning" || code === "wal_reset_bug") return; // SQLite, on the oldest Node.js
     const text = code === undefined ? `${name}: ${message}` : `[${code}] ${name}: ${message}`;
     note(`${text}\n${detail ?? stack?.slice(stack.indexOf("\n") + 1) ?? ""}`, code);
   },
