@@ -254,6 +254,14 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/postgres-state.suite.servers.test.ts"],
   },
   {
+    name: "a claim is released by an owner that has lost it (Redis)",
+    file: "packages/store-redis/src/scripts.ts",
+    before: `  if redis.call('GET', key) ~= 'c' .. token then return 0 end
+  return redis.call('DEL', key)`,
+    after: "  return redis.call('DEL', key)",
+    checks: [fleets, "packages/store-redis/test/redis-store.suite.servers.test.ts"],
+  },
+  {
     name: "a call of the Redis store has no time limit",
     file: "packages/store-redis/src/open-redis.ts",
     before: "    timeoutMs,\n    logger,\n    async check(signal)",

@@ -9,9 +9,10 @@ import { within } from "./fleet.ts";
 export interface Said {
   /** When each event was acknowledged first, in epoch ms. */
   readonly acknowledged: ReadonlyMap<string, number>;
-  /** When each event's handler ended, in epoch ms. */
+  /** When each event's handler began, and when it ended, in epoch ms. */
+  readonly began: ReadonlyMap<string, readonly number[]>;
   readonly handled: ReadonlyMap<string, readonly number[]>;
-  /** Every answer that was neither an acknowledgement nor 503, nor a connection error. */
+  /** Every answer that was neither an acknowledgement nor 503, nor a connection error, nor the 500 of a handler that fails on purpose. */
   readonly refused: readonly string[];
   /** When an operator last began to erase each eSIM, in epoch ms. */
   readonly erased: ReadonlyMap<string, number>;
@@ -25,7 +26,7 @@ export interface Said {
 
 export function heard(lines: readonly string[]): Said {
   const acknowledged = new Map<string, number>();
-  const handled = new Map<string, number[]>();
+  const [began, handled] = [new Map<string, number[]>(), new Map<string, number[]>()];
   const refused: string[] = [];
   const erased = new Map<string, number>();
   const operated = new Set<string>();
@@ -34,6 +35,7 @@ export function heard(lines: readonly string[]): Said {
     const [word, id = "", at] = line.split(" ");
     if (word === "acknowledged")
       acknowledged.set(id, Math.min(Number(at), acknowledged.get(id) ?? Number.POSITIVE_INFINITY));
+    if (word === "began") began.set(id, [...(began.get(id) ?? []), Number(at)]);
     if (word === "handled") handled.set(id, [...(handled.get(id) ?? []), Number(at)]);
     if (word === "refused" && at !== "0") refused.push(`${id} was answered ${at}`);
     if (word === "erasing") erased.set(id, Math.max(Number(at), erased.get(id) ?? 0));
@@ -42,7 +44,7 @@ export function heard(lines: readonly string[]): Said {
     slowestMs = Math.max(slowestMs, Number(id));
     slowestCallMs = Math.max(slowestCallMs, Number(at));
   }
-  return { acknowledged, handled, refused, erased, operated, slowestMs, slowestCallMs };
+  return { acknowledged, began, handled, refused, erased, operated, slowestMs, slowestCallMs };
 }
 
 const settledWithinMs = 300_000;

@@ -1,10 +1,11 @@
-// Workers that are frozen longer than their leases, and operators at work while their processes and the workers are killed.
+// Workers and receivers that are frozen longer than their leases, and operators at work while their processes and the workers are killed.
 import { setTimeout as pause } from "node:timers/promises";
 import { privatePostgres, privateRedis } from "../../test/servers/index.ts";
 import type { InboxName } from "../engines.ts";
 import type { Random } from "../simulation/random.ts";
-import type { Fleet } from "./fleet.ts";
+import type { Fleet, Role } from "./fleet.ts";
 import type { Scenario } from "./scenario.ts";
+import { tryStore } from "./store-trial.ts";
 import { tryInbox, usualTask } from "./trial.ts";
 import { createBullmq, createPostgres, createSqlite, type TrialEngine } from "./trial-engines.ts";
 
@@ -28,14 +29,25 @@ const frozen = (name: InboxName): Scenario => ({
   async run(random, seed) {
     const engine = await starts[name]();
     const task = { ...usualTask(name, engine.place, seed), leaseMs };
-    return tryInbox({ engine, task, faults: (fleet) => freezeWorkers(fleet, random) }, random);
+    return tryInbox({ engine, task, faults: (fleet) => freeze("work", fleet, random) }, random);
   },
 });
 
-async function freezeWorkers(fleet: Fleet, random: Random): Promise<void> {
+/** Receivers that handle events inline. The other one takes an event over once its claim has ended. */
+const frozenReceivers: Scenario = {
+  name: "frozen receivers, redisStore",
+  async run(random, seed) {
+    const server = await privateRedis();
+    const task = { ...usualTask("redis", server.url, seed), leaseMs, failEvery: 3 };
+    const faults = (fleet: Fleet) => freeze("receive", fleet, random);
+    return tryStore({ task, faults, close: () => server.close() }, random);
+  },
+};
+
+async function freeze(role: Role, fleet: Fleet, random: Random): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
     await pause(random.between(200, 800));
-    await fleet.freeze("work", random.between(1.5, 2.5) * leaseMs);
+    await fleet.freeze(role, random.between(1.5, 2.5) * leaseMs);
   }
 }
 
@@ -60,4 +72,8 @@ async function killAll(fleet: Fleet, random: Random): Promise<void> {
 }
 
 const inboxes: readonly InboxName[] = ["sqlite", "postgres", "bullmq"];
-export const interruptions: readonly Scenario[] = [...inboxes.map(frozen), ...inboxes.map(operated)];
+export const interruptions: readonly Scenario[] = [
+  ...inboxes.map(frozen),
+  frozenReceivers,
+  ...inboxes.map(operated),
+];

@@ -34,11 +34,14 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     await trial.faults(fleet);
     await fleet.delivered();
     const said = heard(await fleet.stop());
-    const { acknowledged, handled, slowestMs } = said;
+    const { acknowledged, began, handled, slowestMs } = said;
     const forgotten = await forgottenBy({ ...task, timeoutMs: 60_000 }, acknowledged.keys());
-    const again = [...handled]
-      .filter(([id, ends]) => Math.max(...ends) > (acknowledged.get(id) ?? Number.POSITIVE_INFINITY) + lateMs)
+    const again = [...began]
+      .filter(
+        ([id, starts]) => Math.max(...starts) > (acknowledged.get(id) ?? Number.POSITIVE_INFINITY) + lateMs,
+      )
       .map(([id]) => id);
+    const overlapping = [...handled.values()].filter((ends) => ends.length > 1).length;
     const unhandled = [...acknowledged.keys()].filter((id) => !handled.has(id));
     const broken = [
       ...unexplained([...new Set([...forgotten, ...again])], acknowledged),
@@ -50,6 +53,7 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     return {
       ...{ sent: task.events, acknowledged: acknowledged.size, faults: fleet.faults(), broken },
       ...{ lost: forgotten.length, handledTwice: again.length, forbidden: 0, slowestMs },
+      note: `${overlapping} handled by both receivers`,
     };
   } finally {
     fleet.close();
