@@ -80,6 +80,7 @@ const store: Writer = {
   async check(folder, acknowledged) {
     const store = sqliteStore(optionsOf(folder));
     try {
+      await store.ready(); // before the first acknowledgement, the cut may have left no file
       const done = new Set<string>();
       for (const id of acknowledged)
         if ((await store.claim(key(id), leaseMs)).status === "done") done.add(id);
