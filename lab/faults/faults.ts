@@ -254,6 +254,13 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/postgres-state.suite.servers.test.ts"],
   },
   {
+    name: "a claim is completed by an owner that has lost it (Redis)",
+    file: "packages/store-redis/src/scripts.ts",
+    before: "  if held ~= 'c' .. token then return 0 end\n",
+    after: "",
+    checks: [fleets, "packages/store-redis/test/redis-store.suite.servers.test.ts"],
+  },
+  {
     name: "a claim is released by an owner that has lost it (Redis)",
     file: "packages/store-redis/src/scripts.ts",
     before: `  if redis.call('GET', key) ~= 'c' .. token then return 0 end

@@ -12,6 +12,8 @@ export interface Said {
   /** When each event's handler began, and when it ended, in epoch ms. */
   readonly began: ReadonlyMap<string, readonly number[]>;
   readonly handled: ReadonlyMap<string, readonly number[]>;
+  /** The claims that have completed each event. */
+  readonly completed: ReadonlyMap<string, ReadonlySet<string>>;
   /** Every answer that was neither an acknowledgement nor 503, nor a connection error, nor the 500 of a handler that fails on purpose. */
   readonly refused: readonly string[];
   /** When an operator last began to erase each eSIM, in epoch ms. */
@@ -27,6 +29,7 @@ export interface Said {
 export function heard(lines: readonly string[]): Said {
   const acknowledged = new Map<string, number>();
   const [began, handled] = [new Map<string, number[]>(), new Map<string, number[]>()];
+  const completed = new Map<string, Set<string>>();
   const refused: string[] = [];
   const erased = new Map<string, number>();
   const operated = new Set<string>();
@@ -37,6 +40,7 @@ export function heard(lines: readonly string[]): Said {
       acknowledged.set(id, Math.min(Number(at), acknowledged.get(id) ?? Number.POSITIVE_INFINITY));
     if (word === "began") began.set(id, [...(began.get(id) ?? []), Number(at)]);
     if (word === "handled") handled.set(id, [...(handled.get(id) ?? []), Number(at)]);
+    if (word === "completed") completed.set(id, new Set(completed.get(id)).add(String(at)));
     if (word === "refused" && at !== "0") refused.push(`${id} was answered ${at}`);
     if (word === "erasing") erased.set(id, Math.max(Number(at), erased.get(id) ?? 0));
     if (word === "operated") operated.add(id);
@@ -44,7 +48,7 @@ export function heard(lines: readonly string[]): Said {
     slowestMs = Math.max(slowestMs, Number(id));
     slowestCallMs = Math.max(slowestCallMs, Number(at));
   }
-  return { acknowledged, began, handled, refused, erased, operated, slowestMs, slowestCallMs };
+  return { acknowledged, began, handled, completed, refused, erased, operated, slowestMs, slowestCallMs };
 }
 
 const settledWithinMs = 300_000;

@@ -50,13 +50,17 @@ async function timed<T>(what: keyof typeof slowestMs, run: () => Awaitable<T>): 
   }
 }
 
-/** A store whose calls are timed: a receiver that repeats them can answer much later. */
+/** A store whose calls are timed: a receiver that repeats them can answer much later. It says by which claim each event was completed. */
 function timedStore(store: DedupeStore): DedupeStore {
   return {
     ...store,
     claim: (...given) => timed("call", () => store.claim(...given)),
     extend: (...given) => timed("call", () => store.extend(...given)),
-    complete: (...given) => timed("call", () => store.complete(...given)),
+    async complete(key, token) {
+      const isCompleted = await timed("call", () => store.complete(key, token));
+      if (isCompleted) say(`completed ${key.id} ${token}`);
+      return isCompleted;
+    },
     release: (...given) => timed("call", () => store.release(...given)),
   };
 }

@@ -34,7 +34,7 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     await trial.faults(fleet);
     await fleet.delivered();
     const said = heard(await fleet.stop());
-    const { acknowledged, began, handled, slowestMs } = said;
+    const { acknowledged, began, handled, completed, slowestMs } = said;
     const forgotten = await forgottenBy({ ...task, timeoutMs: 60_000 }, acknowledged.keys());
     const again = [...began]
       .filter(
@@ -42,9 +42,13 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
       )
       .map(([id]) => id);
     const overlapping = [...handled.values()].filter((ends) => ends.length > 1).length;
+    const completedTwice = [...completed].filter(([, claims]) => claims.size > 1).map(([id]) => id);
     const unhandled = [...acknowledged.keys()].filter((id) => !handled.has(id));
     const broken = [
       ...unexplained([...new Set([...forgotten, ...again])], acknowledged),
+      ...(trial.unexplained === undefined ? completedTwice : []).map(
+        (id) => `${id} was completed by two claims`, // one of them was lost, unless the store may forget
+      ),
       ...unhandled.map((id) => `${id} was acknowledged, and its handler has not run`),
       ...said.refused,
       ...tooLate(said, task.leaseMs), // a receiver repeats the mark of an event that was handled for so long
@@ -53,7 +57,7 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     return {
       ...{ sent: task.events, acknowledged: acknowledged.size, faults: fleet.faults(), broken },
       ...{ lost: forgotten.length, handledTwice: again.length, forbidden: 0, slowestMs },
-      note: `${overlapping} handled by both receivers`,
+      note: `${overlapping} handled more than once`,
     };
   } finally {
     fleet.close();
