@@ -34,7 +34,7 @@ async function fileOfEvents(): Promise<string> {
 
 it("a file has all its events when processes that migrate it are killed in the middle, and the next one completes it", async () => {
   const original = await fileOfEvents();
-  const wholeMs = 50;
+  const wholeMs = 50; // about as long as the migration takes: some kills are too late, and tried again
   let inTheMiddle = 0;
   for (let tries = 1; inTheMiddle < kills; tries += 1) {
     expect(tries).toBeLessThan(100);
