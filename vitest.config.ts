@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { limits } from "./test/budget/limits.ts";
 import { budgetReporter } from "./test/budget/reporter.ts";
 import { memoryFolder } from "./test/memory-folder.ts";
@@ -52,6 +53,16 @@ const patientFiles: Plugin = {
   },
 };
 
+/** Starts the files first that run whole projects of tests: they take minutes. The others follow by their size, which those do not show. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) =>
+      /\/test\/(?:dates|oldest-node|oldest-peers|packaging)\.rest\.test\.ts$/.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 const noServers = without(
   /^\/test\/servers\//,
   "A unit test starts no server. Let the name of a test that needs one end in .servers.test.ts.",
@@ -91,6 +102,7 @@ export default defineConfig({
     setupFiles: ["test/setup.ts", "test/budget/measured-file.ts"],
     reporters: ["default", budgetReporter(limits), ...jsonReporter],
     slowTestThreshold: 2000,
+    sequence: { sequencer: LongestFirst },
     maxConcurrency: 20, // what runs concurrently waits: for a reload, a lease, a server
     projects: [
       {
