@@ -81,6 +81,32 @@ describe("connections", () => {
     await expect.poll(() => pool.idleCount).toBe(pool.totalCount);
   });
 
+  it("that are too few for a burst are kept: what they have no time for is refused, and claimed when it is sent again", async () => {
+    const pool = shop.pool(2);
+    let removed = 0;
+    pool.on("remove", () => {
+      removed += 1;
+    });
+    const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 4000 });
+    await store.migrate();
+    await store.ready();
+    const slowly = sql.id(shop.schema, "slowly");
+    await sql`create function ${slowly}() returns trigger language plpgsql as 'begin perform pg_sleep(0.3); return new; end'`.execute(
+      shop.db,
+    );
+    await sql`create trigger slowly before insert on ${sql.id(shop.schema, "event")} for each row execute function ${slowly}()`.execute(
+      shop.db,
+    );
+    const waiting = Array.from({ length: 30 }, (_, n) => key(`msg_${n}`));
+    while (waiting.length > 0) {
+      const claims = await Promise.allSettled(waiting.map((each) => store.claim(each, 600_000)));
+      const refused = waiting.filter((_, n) => claims[n]?.status === "rejected");
+      expect(refused.length).toBeLessThan(waiting.length);
+      waiting.splice(0, waiting.length, ...refused);
+    }
+    expect(removed).toBe(0);
+  });
+
   it("that are all in use make an operation reject in time, and leave no id claimed", async () => {
     const pool = shop.pool(1);
     const store = postgresStore({ pool, schema: shop.schema, timeoutMs: 2500 });

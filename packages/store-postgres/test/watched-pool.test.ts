@@ -48,6 +48,25 @@ it("connects again while the server starts, but not after another refusal", asyn
   await expect(fakePool([starting, refused]).pool.connect()).rejects.toBe(refused);
 });
 
+it("rejects when every connection was in use for half of the timeout, and gives the next free one to an operation that still waits", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { pool } = fakePool();
+  const [first] = [await pool.connect(), await pool.connect()];
+  const early = expect(pool.connect()).rejects.toMatchObject({
+    code: "store_unavailable",
+    message:
+      "All 2 connections of the Postgres pool were in use for 2500 ms. Send less to this process, start another one, or pass a pool with more connections.",
+  });
+  await vi.advanceTimersByTimeAsync(2000);
+  const late = pool.connect();
+  await vi.advanceTimersByTimeAsync(500);
+  await early;
+  first.release();
+  expect(await late).toBe(first);
+  await vi.advanceTimersByTimeAsync(5000);
+});
+
 it("closes the connections that were open when a server said that it only reads, once a second", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -18,11 +18,13 @@ const listenedTo = new WeakSet<object>();
 /**
  * Wraps a pool. Listens to the errors of its connections, idle or in use: without a listener, a connection that the server
  * drops ends the process. Replaces connections to a server that has become a standby. Gives each connection to the handle of the operation
- * that takes it. Keeps operations that wait in a queue of its own, which they leave at their timeout, so that the pool is asked for no more
- * connections than it may open.
+ * that takes it. Keeps operations that wait in a queue of its own, so that the pool is asked for no more connections than it may open. They
+ * leave it after half of the timeout: a query that began with less would often be cancelled, and its connection closed, so that under too
+ * much load no operation would end any more.
  */
 export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logger): PostgresPool {
-  const slots = createSlots((pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY);
+  const most = (pool.options as { max?: number } | undefined)?.max ?? Number.POSITIVE_INFINITY;
+  const slots = createSlots(most, timeoutMs / 2);
   const isBusy = busyBackends(pool);
   const outdated = outdatedOf(pool);
   const listen = (emitter: object) => {
@@ -57,7 +59,8 @@ export function watchedPool(pool: PostgresPool, timeoutMs: number, logger: Logge
     end: () => pool.end(),
     async connect() {
       const { signal, handle } = currentTaking() ?? { signal: AbortSignal.timeout(timeoutMs) };
-      await slots.take(signal);
+      signal.throwIfAborted();
+      await slots.take();
       const opening = connectionOf(signal);
       const late = Promise.withResolvers<never>();
       const leave = () => late.reject(signal.reason);
@@ -105,32 +108,30 @@ function refuseNative(client: PostgresPoolClient): void {
 
 /** The connections that may be open, given out in the order of asking. */
 interface Slots {
-  /** Resolves when there is a slot. Rejects when the signal aborts first. */
-  take(signal: AbortSignal): Promise<void>;
+  /** Resolves when there is a slot. Rejects with `store_unavailable` if there is none for so long. */
+  take(): Promise<void>;
   free(): void;
 }
 
-function createSlots(most: number): Slots {
+function createSlots(most: number, patienceMs: number): Slots {
   const waiting = new Set<() => void>();
   let taken = 0;
   return {
-    async take(signal) {
-      signal.throwIfAborted();
+    async take() {
       if (taken < most) {
         taken += 1;
         return;
       }
       await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(give);
+          reject(allInUse(most, patienceMs));
+        }, patienceMs);
         const give = () => {
-          signal.removeEventListener("abort", leave);
+          clearTimeout(timer);
           resolve();
         };
-        const leave = () => {
-          waiting.delete(give);
-          reject(signal.reason);
-        };
         waiting.add(give);
-        signal.addEventListener("abort", leave, { once: true });
       });
     },
     free() {
@@ -143,4 +144,12 @@ function createSlots(most: number): Slots {
       next();
     },
   };
+}
+
+function allInUse(most: number, ms: number): WebhookError {
+  return new WebhookError(
+    "store_unavailable",
+    `All ${most} connections of the Postgres pool were in use for ${ms} ms.`,
+    "Send less to this process, start another one, or pass a pool with more connections.",
+  );
 }
