@@ -233,6 +233,20 @@ export const faults: readonly Fault[] = [
     checks: ["packages/store-postgres/test/postgres-store.suite.rest.test.ts"],
   },
   {
+    name: "a handler's transaction commits though another owner has the claim (Postgres)",
+    file: "packages/store-postgres/src/sql/claim.ts",
+    before: `\${done(retentionMs)} where \${held(key, token)}\``,
+    after: `\${done(retentionMs)} where source = \${key.source} and id = \${key.id}\``,
+    checks: [fleets, "packages/store-postgres/test/postgres-store.suite.rest.test.ts"],
+  },
+  {
+    name: "an operation waits for a connection until no time is left for its query (Postgres)",
+    file: "packages/store-postgres/src/database/watched-pool.ts",
+    before: "createSlots(most, timeoutMs / 2)",
+    after: "createSlots(most, timeoutMs)",
+    checks: ["packages/store-postgres/test/watched-pool.test.ts"],
+  },
+  {
     name: "a take leases an event of a paused type that is not held (Postgres)",
     file: "packages/store-postgres/src/schema/take-functions.ts",
     before: "except_types := except_types || paused;",

@@ -1,7 +1,7 @@
 // How the processes of a fleet open an engine.
 import type { DedupeStore } from "@esim-webhooks/core";
 import { bullmqInbox } from "@esim-webhooks/queue-bullmq";
-import { postgresInbox } from "@esim-webhooks/store-postgres";
+import { postgresInbox, postgresStore } from "@esim-webhooks/store-postgres";
 import { redisStore } from "@esim-webhooks/store-redis";
 import { sqliteInbox } from "@esim-webhooks/store-sqlite";
 import type { OperatedInbox, WorkedInbox } from "../../test/operators/engines.ts";
@@ -10,6 +10,8 @@ import type { EngineName } from "../engines.ts";
 /** How a process of a fleet finds its engine, and what it is asked to do. It crosses the command line as JSON. */
 export interface Task {
   readonly engine: EngineName;
+  /** Whether receivers handle events inline, with their ids in a dedupe store. */
+  readonly isInline: boolean;
   /** The path of a SQLite file, or a URL. */
   readonly place: string;
   readonly seed: string;
@@ -54,6 +56,9 @@ export function openInbox(task: Task): OperatedInbox {
 }
 
 export function openStore(task: Task): DedupeStore {
-  const { timeoutMs, waitReplicas } = task;
-  return redisStore(placeOf(task), { timeoutMs, waitReplicas });
+  const { engine, timeoutMs, waitReplicas } = task;
+  const place = placeOf(task);
+  return engine === "postgres"
+    ? postgresStore({ url: place, timeoutMs })
+    : redisStore(place, { timeoutMs, waitReplicas });
 }

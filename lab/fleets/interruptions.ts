@@ -34,15 +34,20 @@ const frozen = (name: InboxName): Scenario => ({
 });
 
 /** Receivers that handle events inline. The other one takes an event over once its claim has ended. */
-const frozenReceivers: Scenario = {
-  name: "frozen receivers, redisStore",
+const frozenReceivers = (name: "redis" | "postgres"): Scenario => ({
+  name: `frozen receivers, ${name}Store`,
   async run(random, seed) {
-    const server = await privateRedis();
-    const task = { ...usualTask("redis", server.url, seed), leaseMs, failEvery: 3 };
+    const server = name === "redis" ? await privateRedis() : await privatePostgres();
+    const engine = name === "redis" ? undefined : await createPostgres(server.url);
+    const task = { ...usualTask(name, server.url, seed), isInline: true, leaseMs, failEvery: 3 };
     const faults = (fleet: Fleet) => freeze("receive", fleet, random);
-    return tryStore({ task, faults, close: () => server.close() }, random);
+    const close = async () => {
+      await engine?.close();
+      await server.close();
+    };
+    return tryStore({ task, faults, effects: engine?.effects, close }, random);
   },
-};
+});
 
 async function freeze(role: Role, fleet: Fleet, random: Random): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
@@ -74,6 +79,7 @@ async function killAll(fleet: Fleet, random: Random): Promise<void> {
 const inboxes: readonly InboxName[] = ["sqlite", "postgres", "bullmq"];
 export const interruptions: readonly Scenario[] = [
   ...inboxes.map(frozen),
-  frozenReceivers,
+  frozenReceivers("redis"),
+  frozenReceivers("postgres"),
   ...inboxes.map(operated),
 ];

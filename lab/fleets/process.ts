@@ -67,10 +67,9 @@ function timedStore(store: DedupeStore): DedupeStore {
 
 /** Receives, and plays the sender: delivers every event until it is acknowledged. */
 async function receive(): Promise<void> {
-  const handler =
-    task.engine === "redis"
-      ? nodeHandler({ "*": handle }, { secret, store: timedStore(openStore(task)), leaseMs: task.leaseMs })
-      : nodeHandler(openInbox(task), { secret });
+  const handler = task.isInline
+    ? nodeHandler({ "*": handle }, { secret, store: timedStore(openStore(task)), leaseMs: task.leaseMs })
+    : nodeHandler(openInbox(task), { secret });
   const server = await listen(handler, "/", handler.close);
   say("working");
   const deliver = async (id: string) => {

@@ -1,7 +1,7 @@
 import { key } from "../../test/inbox-entry.ts";
 import type { Random } from "../simulation/random.ts";
 import { openStore, type Task } from "./engines.ts";
-import { heard, type Said } from "./findings.ts";
+import { heard, repeated, type Said } from "./findings.ts";
 import { type Fleet, type Prefix, startFleet } from "./fleet.ts";
 import type { Figures } from "./scenario.ts";
 import { tooLate } from "./trial.ts";
@@ -10,6 +10,8 @@ import { tooLate } from "./trial.ts";
 export interface StoreTrial {
   readonly task: Task;
   readonly prefixes?: readonly Prefix[];
+  /** The event of each effect that a handler has written with `context.tx`, where there are any. */
+  effects?(): Promise<readonly string[]>;
   /** Strikes while events are sent. */
   faults(fleet: Fleet): Promise<void>;
   /** The forgotten ids that may not be, as sentences. Default: all. */
@@ -43,15 +45,18 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
       .map(([id]) => id);
     const overlapping = [...handled.values()].filter((ends) => ends.length > 1).length;
     const completedTwice = [...completed].filter(([, claims]) => claims.size > 1).map(([id]) => id);
-    const unhandled = [...acknowledged.keys()].filter((id) => !handled.has(id));
+    const effects = await trial.effects?.();
+    const done = new Set(effects ?? handled.keys());
+    const unhandled = [...acknowledged.keys()].filter((id) => !done.has(id));
     const broken = [
       ...unexplained([...new Set([...forgotten, ...again])], acknowledged),
       ...(trial.unexplained === undefined ? completedTwice : []).map(
         (id) => `${id} was completed by two claims`, // one of them was lost, unless the store may forget
       ),
-      ...unhandled.map((id) => `${id} was acknowledged, and its handler has not run`),
+      ...unhandled.map((id) => `${id} was acknowledged, and has no effect`),
+      ...repeated(effects ?? []).map((id) => `${id} has its effect twice`),
       ...said.refused,
-      ...tooLate(said, task.leaseMs), // a receiver repeats the mark of an event that was handled for so long
+      ...tooLate(said, longestMs(task)),
       ...callsTooLate(said, task.timeoutMs),
     ];
     return {
@@ -63,6 +68,11 @@ export async function tryStore(trial: StoreTrial, random: Random): Promise<Figur
     fleet.close();
     await trial.close();
   }
+}
+
+/** A receiver repeats the mark of an event that was handled until its claim ends; on Postgres, it may claim, begin, roll back and release. */
+function longestMs({ leaseMs, timeoutMs }: Task): number {
+  return Math.max(leaseMs, 4 * timeoutMs);
 }
 
 /** How late a process on a busy machine may notice the end of a time limit. Without the limit, a call takes as long as the network is cut. */

@@ -28,7 +28,7 @@ export interface Trial {
 const concurrency = 10; // of each worker
 
 export const usualTask = (engine: EngineName, place: string, seed: string): Task => ({
-  ...{ engine, place, seed, timeoutMs: 1500, leaseMs: 2000, waitReplicas: 0 },
+  ...{ engine, place, seed, isInline: engine === "redis", timeoutMs: 1500, leaseMs: 2000, waitReplicas: 0 },
   ...{ events: 300, overMs: 8000, failEvery: 0 },
 });
 

@@ -10,13 +10,20 @@ it("loses nothing, handles nothing twice and makes no forbidden change when work
   );
 });
 
-it("handles nothing again that was acknowledged when receivers are frozen longer than the claims of their handlers", async () => {
-  const { code, output } = await runNode(["lab/main.ts", "fleets", "frozen receivers", "--seed", "1"]).ended;
-  expect(code, output).toBe(0);
-  expect(output).toMatch(
-    /^frozen receivers, redisStore: .* 0 handled twice, .*; [1-9]\d* handled more than once/m,
-  );
-});
+it.each(["redisStore", "postgresStore"])(
+  "handles nothing again that was acknowledged when receivers are frozen longer than the claims of their handlers in %s",
+  async (store) => {
+    const { code, output } = await runNode([
+      "lab/main.ts",
+      "fleets",
+      `frozen receivers, ${store}`,
+      "--seed",
+      "1",
+    ]).ended;
+    expect(code, output).toBe(0);
+    expect(output).toMatch(/^frozen receivers, .* 0 handled twice, .*; [1-9]\d* handled more than once/m);
+  },
+);
 
 it("says which scenarios there are when none has the given name", async () => {
   const { code, output } = await runNode(["lab/main.ts", "fleets", "no such name"]).ended;
