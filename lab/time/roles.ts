@@ -66,7 +66,8 @@ async function operator(settings: Settings): Promise<Started> {
     },
   };
   const state = openState(place);
-  const reconciler = createReconciler(api, endpoint, counted, { state, since: new Date(), everyMs: 15_000 });
+  // its heap grows by a megabyte until some 600 passes have compiled its code: these must come before the series begin
+  const reconciler = createReconciler(api, endpoint, counted, { state, since: new Date(), everyMs: 500 });
   void reconciler.run();
   async function rotate(): Promise<never> {
     for (;;) {
