@@ -135,7 +135,7 @@ export default defineConfig({
           include: ending(".{rest,process}.test.ts"),
           // some build packages, a site and a Next.js application
           testTimeout: 1_800_000,
-          hookTimeout: 600_000,
+          hookTimeout: 1_800_000,
           ...servers,
           ...printing(quick),
         },
