@@ -134,12 +134,10 @@ function readHttp(bytes: Buffer): Captured | undefined {
   const text = bytes.toString("latin1"); // one character per byte: positions in text and bytes are the same
   const end = /\r?\n\r?\n/.exec(text);
   const head = text.slice(0, end?.index ?? text.length).trim();
-  const headers = new Map<string, string[]>(); // a header may be named __proto__
-  for (const [, anyCase = "", value = ""] of head.matchAll(/^([!#$%&'*+.^\w`|~-]+):[ \t]*(.*?)[ \t\r]*$/gm)) {
-    const name = anyCase.toLowerCase();
-    headers.set(name, [...(headers.get(name) ?? []), value]);
-  }
-  if (end === null || headers.size === 0) return undefined;
+  const lines = head.matchAll(/^([!#$%&'*+.^\w`|~-]+):[ \t]*(.*?)[ \t\r]*$/gm);
+  const byName = Map.groupBy(lines, ([, name = ""]) => name.toLowerCase()); // a header may be named __proto__
+  if (end === null || byName.size === 0) return undefined;
+  const headers = [...byName].map(([name, values]) => [name, values.map(([, , value = ""]) => value)]);
   const bodies = [bytes.subarray(end.index + end[0].length)] as const;
   return { headers: Object.fromEntries(headers), bodies, isGuess: false, receivedAt: null };
 }

@@ -124,8 +124,11 @@ export function headersOf(value: unknown, maxDepth: number): Headers | undefined
       .replace(/^http_/, "")
       .replaceAll("_", "-");
     const texts = Array.isArray(field) ? field : [field];
-    if (texts.every(isText)) headers.set(name, [...(headers.get(name) ?? []), ...texts]);
-    else if (name.startsWith("webhook-")) return undefined;
+    if (texts.every(isText)) {
+      const known = headers.get(name) ?? [];
+      for (const text of texts) known.push(text); // a copy for each would take seconds for a file of one header
+      headers.set(name, known);
+    } else if (name.startsWith("webhook-")) return undefined;
   }
   return Object.fromEntries(
     [...headers].map(([name, texts]) => [name, texts.length === 1 ? (texts[0] ?? "") : texts]),
