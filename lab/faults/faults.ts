@@ -237,7 +237,7 @@ export const faults: readonly Fault[] = [
     file: "packages/store-postgres/src/sql/claim.ts",
     before: `\${done(retentionMs)} where \${held(key, token)}\``,
     after: `\${done(retentionMs)} where source = \${key.source} and id = \${key.id}\``,
-    checks: [fleets, "packages/store-postgres/test/postgres-store.suite.rest.test.ts"],
+    checks: [fleets, "packages/store-postgres/test/transact.rest.test.ts"],
   },
   {
     name: "an operation waits for a connection until no time is left for its query (Postgres)",

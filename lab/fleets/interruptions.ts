@@ -45,7 +45,7 @@ const frozenReceivers = (name: "redis" | "postgres"): Scenario => ({
       await engine?.close();
       await server.close();
     };
-    return tryStore({ task, faults, effects: engine?.effects, close }, random);
+    return tryStore({ task, faults, isFrozen: true, effects: engine?.effects, close }, random);
   },
 });
 

@@ -4,7 +4,7 @@ import { dynamoClient, table } from "./dynalite.ts";
 
 const open: OpenStore = (options) => {
   const client = dynamoClient(process.env["DYNAMO_URL"] ?? "");
-  const store = dynamoStore(table, { timeoutMs: 30_000, ...options, client });
+  const store = dynamoStore(table, { timeoutMs: 120_000, ...options, client });
   const close = async () => {
     await store.close();
     client.destroy();

@@ -9,7 +9,7 @@ const open: OpenKeys = (name) => {
     credentials: { accessKeyId: "test", secretAccessKey: "test" },
   });
   return {
-    keys: secretsManagerKeys(name, { client, timeoutMs: 30_000 }),
+    keys: secretsManagerKeys(name, { client, timeoutMs: 120_000 }),
     close: async () => client.destroy(),
   };
 };

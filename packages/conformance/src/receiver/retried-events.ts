@@ -54,8 +54,9 @@ export const retriedEvents: Pick<
         const body = request.body.replace("{", "{ ");
         const headers = { ...sign({ id: "msg_busy", body }, secret) };
         assertAnswer(await send(url, { headers, body }), 503, "busy");
+        const ofBusy = lines.filter(({ outcome }) => outcome === "busy"); // a machine that is busy, too, causes others
         assert.deepEqual(
-          lines.map(({ level, outcome, conflict }) => ({ level, outcome, conflict })),
+          ofBusy.map(({ level, outcome, conflict }) => ({ level, outcome, conflict })),
           [
             { level: "info", outcome: "busy", conflict: undefined },
             { level: "error", outcome: "busy", conflict: true },
