@@ -11,7 +11,7 @@ export interface StoreTrial {
   readonly task: Task;
   readonly prefixes?: readonly Prefix[];
   /** The event of each effect that a handler has written with `context.tx`, where there are any. */
-  effects?(): Promise<readonly string[]>;
+  readonly effects?: (() => Promise<readonly string[]>) | undefined;
   /** Whether receivers are frozen, so that an answer may take any time. */
   readonly isFrozen?: true;
   /** Strikes while events are sent. */
