@@ -30,23 +30,6 @@ describe("options that are not an object", () => {
   });
 });
 
-describe("an option that there is not", () => {
-  it.each([
-    ["its name", "concurency", '"concurency". Did you mean "concurrency"?'],
-    [
-      "no name that is longer than any option's",
-      "concurrency".repeat(100_000),
-      '"…". There are: concurrency.',
-    ],
-    ["no name that can be personal data", "jane.doe@example.org", '"…". There are: concurrency.'],
-  ])("is refused with %s", (_, name, problem) => {
-    const shape = { concurrency: z.optional(z.int()) };
-    expect(() => parseOptions("myWorker", shape, { [name]: 1 })).toThrow(
-      `myWorker: there is no option ${problem}`,
-    );
-  });
-});
-
 describe("a logger that is none", () => {
   it("is refused, with what to pass, next to what is wrong with another option", () => {
     const options = { logger: { info() {} } as never };
